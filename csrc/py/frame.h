@@ -27,7 +27,8 @@ int py_frame_setup(PyObject *module_globals);
 /* -- Thread ----------------------------------------------------------------- */
 
 PyIFrame *py_current_frame(PyThreadState *ts);          /* may be NULL */
-bool py_tracing(PyThreadState *ts);     /* settrace, setprofile or a monitoring tool is active */
+bool py_tracing(PyThreadState *ts);     /* settrace, setprofile or a monitoring tool with global events is active */
+bool py_code_monitored(PyCodeObject *co);       /* a monitoring tool set events for this code object alone */
 bool py_breaker_set(PyThreadState *ts); /* a signal, GC request, GIL request or pending call waits */
 int py_poll(PyThreadState *ts);         /* serve what waits; -1 with the exception of a handler */
 PyObject *py_handled_exc_borrow(PyThreadState *ts);     /* ts->exc_info's value, NULL or None = none */
@@ -92,6 +93,11 @@ PyObject *py_frame_eval(PyThreadState *ts, PyIFrame *f, bool ours);
  * entry, find the handler, drop the stack to its depth, push lasti and the exception, and return the
  * handler's unit with no exception set. -1: no handler; the value stack is dropped, exception still set. */
 int py_unwind(PyThreadState *ts, PyIFrame *f, int unit);
+
+/* The same for an exception that is raised again (RERAISE, a bare `raise`): no new traceback entry,
+ * and lasti is the position the frame has, which RERAISE with an argument set back to the original
+ * one; `unit` only finds the handler. */
+int py_unwind_raised(PyThreadState *ts, PyIFrame *f, int unit);
 
 PyObject *py_exc_take(void);            /* the current exception, normalised, with traceback; new reference; clears it */
 void py_exc_give_steal(PyObject *exc);  /* make it current again */
