@@ -26,7 +26,8 @@ static struct {
 } common_state;
 
 static _Thread_local HookRequest *hook_requests;
-static _Thread_local PyIFrame *hook_passing;    /* frame handed to the previous evaluator just now */
+/* frame handed to the previous evaluator just now */
+static _Thread_local PyIFrame *hook_passing;
 
 /* -- Module set-up ----------------------------------------------------------- */
 
@@ -331,7 +332,8 @@ py_frame_set_running(PyIFrame *f, int unit)
 void
 py_frame_set_suspended(PyIFrame *f, int next)
 {
-    frame_set_instr(f, next - 1);       /* the last unit of the call: same line, inside its handlers */
+    /* the last unit of the call: same line, inside its handlers */
+    frame_set_instr(f, next - 1);
 }
 
 /* -- Life -------------------------------------------------------------------- */
@@ -612,7 +614,8 @@ py_instance_attr_borrow(PyObject *obj, PyObject *name)
         return NULL;
     }
     keys = ((PyDictObject *)dict)->ma_keys;
-    if (keys->dk_kind == DICT_KEYS_GENERAL) {   /* a key of another type could run code: not asked */
+    /* a key of another type could run code: not asked */
+    if (keys->dk_kind == DICT_KEYS_GENERAL) {
         return dict_find_general(keys, name);
     }
     return _PyDict_GetItem_KnownHash(dict, name, hash);

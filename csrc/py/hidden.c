@@ -1,9 +1,9 @@
-/* py/hidden.c - push, clear and pop of frames: what CPython keeps to itself, written from behaviour.
+/* py/hidden.c - push, clear and pop of frames: CPython keeps these, so they follow its behaviour.
  *
- * The data stack is a list of chunks. A frame never straddles two of them; a chunk whose first frame
- * is popped goes back to the allocator it came from. Pushes and pops of ours nest with CPython's
- * own, because both follow the calls in C. The very first chunk keeps one slot unused, so that it
- * is never the one to be freed.
+ * The data stack is a list of chunks. A frame never straddles two of them; a chunk whose first
+ * frame is popped goes back to the allocator it came from. Pushes and pops of ours nest with
+ * CPython's own, because both follow the calls in C. The very first chunk keeps one slot unused, so
+ * that it is never the one to be freed.
  *
  * A frame that dies while its frame object is referenced elsewhere moves into that object, locals
  * and all; otherwise its references are dropped. A frame must be unlinked before it is cleared:
@@ -15,7 +15,8 @@
 /* -- The data stack ---------------------------------------------------------- */
 
 #define STACK_CHUNK_BYTES (16 * 1024)
-#define STACK_SPARE_SLOTS 1000          /* room a fresh chunk offers beyond the frame it is made for */
+/* room a fresh chunk offers beyond the frame it is made for */
+#define STACK_SPARE_SLOTS 1000
 
 static PyObject **
 stack_push_chunk(PyThreadState *ts, int slots)
@@ -92,8 +93,8 @@ hidden_move_to_object(PyThreadState *ts, PyFrameObject *fo, PyIFrame *f)
     copy->owner = FRAME_OWNED_BY_FRAME_OBJECT;
     copy->previous = NULL;
     if (_PyFrame_IsIncomplete(copy)) {
-        *layout_instr(copy) = _PyCode_CODE(layout_code(copy)) + layout_code(copy)->_co_firsttraceable
-                              + LAYOUT_FIRST_DEAD;
+        PyCodeObject *co = layout_code(copy);
+        *layout_instr(copy) = _PyCode_CODE(co) + co->_co_firsttraceable + LAYOUT_FIRST_DEAD;
     }
     while (back != NULL && _PyFrame_IsIncomplete(back)) {
         back = back->previous;

@@ -174,7 +174,7 @@ def test_an_evaluator_installed_meanwhile(ext):
 
 
 def test_threads_arm_at_once(ext):
-    """Every thread waits with a request armed, runs other code under it, then calls its function."""
+    """Every thread has a request wait while it runs other code, then calls its function."""
     count, rounds = 6, 150
     barrier = threading.Barrier(count)
     failures = []

@@ -30,8 +30,10 @@
 
 /* -- Facts ------------------------------------------------------------------- */
 
-#define LAYOUT_NEXT_BIAS 1              /* the instruction field holds the unit before the next one */
-#define LAYOUT_FIRST_DEAD 0             /* an incomplete frame that died pretends to stand here + firsttraceable */
+/* the instruction field holds the unit before the next one */
+#define LAYOUT_NEXT_BIAS 1
+/* an incomplete frame that died pretends to stand here + firsttraceable */
+#define LAYOUT_FIRST_DEAD 0
 #define LAYOUT_EVAL_POPS false          /* the caller clears and pops a frame after the evaluator */
 #define LAYOUT_COMPARE_SHIFT 0
 #define LAYOUT_COMPARE_BOOL 0
@@ -90,7 +92,7 @@ layout_breaker(PyThreadState *ts)
 
 /* -- Instances --------------------------------------------------------------- */
 
-/* Attributes kept without a dict: the values array, else NULL. With NULL, *dict is what there is. */
+/* Attributes kept without a dict: the values array, else NULL and *dict is what there is. */
 static inline PyObject **
 layout_instance(PyObject *obj, PyObject **dict)
 {

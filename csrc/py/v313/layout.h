@@ -31,7 +31,8 @@
 /* -- Facts ------------------------------------------------------------------- */
 
 #define LAYOUT_NEXT_BIAS 0              /* the instruction field holds the next unit itself */
-#define LAYOUT_FIRST_DEAD 1             /* an incomplete frame that died pretends to stand here + firsttraceable */
+/* an incomplete frame that died pretends to stand here + firsttraceable */
+#define LAYOUT_FIRST_DEAD 1
 #define LAYOUT_EVAL_POPS true           /* the evaluator clears and pops its frame */
 #define LAYOUT_COMPARE_SHIFT 5
 #define LAYOUT_COMPARE_BOOL 16
@@ -86,7 +87,7 @@ layout_breaker(PyThreadState *ts)
 
 /* -- Instances --------------------------------------------------------------- */
 
-/* Attributes kept without a dict: the values array, else NULL. With NULL, *dict is what there is.
+/* Attributes kept without a dict: the values array, else NULL and *dict is what there is.
  * A dict that was made for an object with valid inline values shares that array. */
 static inline PyObject **
 layout_instance(PyObject *obj, PyObject **dict)
