@@ -291,15 +291,14 @@ def test_escaping_frames_do_not_leak(ext, units, no_leak):
     no_leak(action)
 
 
-def test_frames_cross_chunks(ext, units):
-    wide = "def wide(x):\n  return (" + "x, " * 3000 + ")\n"
-    scope = {}
-    exec(wide, scope)
-    func = scope["wide"]
+def test_frames_cross_chunks(ext, wide):
     state = ext.state()
+    slots = [1] + [ext.NULL] * 6000
     for _ in range(5):
-        assert ext.run((func, 0, [1], [])) == func(1)
-        assert ext.push_clear((func, 0, [1], []), False) is None
+        assert ext.run((wide, 0, slots, [])) == 1
+        assert ext.push_clear((wide, 0, slots, []), False) is None
+        assert ext.run((wide, len(wide.__code__.co_code) // 2 - 1, slots, []),
+                       (deep, 0, [5, lambda n: n], [])) == 5
     assert ext.state() == state
 
 
