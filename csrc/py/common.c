@@ -76,6 +76,14 @@ py_poll_function_borrow(void)
     return common_state.poll;
 }
 
+bool
+py_is_poll_entry(PyObject *tb)
+{
+    PyIFrame *f = ((PyTracebackObject *)tb)->tb_frame->f_frame;
+
+    return (PyObject *)layout_code(f) == ((PyFunctionObject *)common_state.poll)->func_code;
+}
+
 /* -- Thread ------------------------------------------------------------------ */
 
 PyIFrame *
@@ -492,11 +500,17 @@ py_unwind_raised(PyThreadState *Py_UNUSED(ts), PyIFrame *f, int unit)
 int
 py_unwind(PyThreadState *ts, PyIFrame *f, int unit)
 {
+    if (!PyErr_Occurred()) {            /* a bug of an extension module; as CPython calls it */
+        PyErr_SetString(PyExc_SystemError, "error return without exception set");
+    }
     py_frame_set_running(f, unit);
     if (py_frame_is_complete(f)) {
         PyFrameObject *fo = py_frame_object_borrow(ts, f);
         if (fo != NULL) {
             PyTraceBack_Here(fo);
+        }
+        else if (!PyErr_Occurred()) {   /* the API hides why it made none */
+            PyErr_NoMemory();
         }
     }
     return py_unwind_raised(ts, f, unit);

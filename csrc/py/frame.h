@@ -145,8 +145,9 @@ int py_for_iter_exhausted(int next, int oparg);
 
 /* Bind a call to the slots of `func`'s code: co_argcount + co_kwonlyargcount + *args + **kwargs new
  * references, none NULL. `args` holds `nargs` positionals, then the values of `kwnames`. 1 bound;
- * 0 the call is wrong: plain Python must raise (no exception set); -1 MemoryError. Never runs Python code: a keyword that is no exact str, or keyword defaults with
- * keys that are no strings, give 0 as well. After 0 and -1 all slots are NULL. */
+ * 0 the call is wrong: plain Python must raise (no exception set); -1 MemoryError. Never runs
+ * Python code: a keyword that is no exact str, or keyword defaults with keys that are no strings,
+ * give 0 as well. After 0 and -1 all slots are NULL. */
 int py_bind(PyFunctionObject *func, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
             PyObject **slots);
 int py_nparams(PyCodeObject *co);       /* how many slots py_bind fills */
@@ -164,7 +165,7 @@ bool py_plain_function(PyObject *callable);
 uint64_t py_dict_tag(PyObject *dict);
 
 /* Changes when the class or a base changes, never repeats; 0 = no tag to be had (3.13 gives a class
- * up after 1000 changes). A read of a field while nothing changed; else the class gets a new tag. */
+ * up after 1000 changes). Costs a read while nothing changed; else the class gets a new tag. */
 unsigned py_type_tag(PyTypeObject *type);
 
 /* The attribute `name` in the instance's own attributes (dict or inline values), borrowed, without

@@ -37,7 +37,7 @@ PyFrameObject *py_frame_object_borrow(PyThreadState *ts, PyIFrame *f);
 /* A trivial Python function: calling it makes CPython's evaluator serve what waits. */
 PyObject *py_poll_function_borrow(void);
 
-/* The current exception comes out of the poll function: drop that function's traceback entry. */
-void py_strip_poll_entry(void);
+/* This traceback entry is the poll function's own. */
+bool py_is_poll_entry(PyObject *tb);
 
 #endif

@@ -70,6 +70,20 @@ def units():
     return Units
 
 
+def make_wide():
+    """A function whose frame is larger than a chunk of the data stack, and its slots for x."""
+    names = [f"v{i}" for i in range(6000)]
+    scope = {}
+    exec("def wide(x):\n  " + "\n  ".join(f"{n} = x" for n in names) + "\n  return x", scope)
+    return scope["wide"]
+
+
+@pytest.fixture(scope="session")
+def wide():
+    """The function, compiled once."""
+    return make_wide()
+
+
 def growth(action, rounds=4, repeats=50):
     """Fewest blocks that `repeats` runs of `action` leave behind, over some rounds."""
     action()

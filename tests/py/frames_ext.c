@@ -173,6 +173,34 @@ ext_push_clear(PyObject *Py_UNUSED(self), PyObject *args)
     return with_object ? object : Py_NewRef(Py_None);
 }
 
+static void *
+ext_no_arena(void *Py_UNUSED(ctx), size_t Py_UNUSED(size))
+{
+    return NULL;
+}
+
+/* without_arenas(spec): push_clear while CPython's allocator of chunks has none to give */
+static PyObject *
+ext_without_arenas(PyObject *Py_UNUSED(self), PyObject *spec)
+{
+    PyObjectArenaAllocator saved, none;
+    PyThreadState *ts = PyThreadState_Get();
+    PyIFrame *f;
+    int unit;
+
+    PyObject_GetArenaAllocator(&saved);
+    none = saved;
+    none.alloc = ext_no_arena;
+    PyObject_SetArenaAllocator(&none);
+    f = ext_push(ts, spec, &unit);
+    PyObject_SetArenaAllocator(&saved);
+    if (f == NULL) {
+        return NULL;
+    }
+    py_frame_clear_pop(ts, f);
+    Py_RETURN_NONE;
+}
+
 /* unwind(spec, exc, raised) -> (handler, stack, exception): spec's unit was executing */
 static PyObject *
 ext_unwind(PyObject *Py_UNUSED(self), PyObject *args)
@@ -238,6 +266,15 @@ ext_hook(PyThreadState *ts, PyIFrame *f, void *ctx)
         py_hook_frame_done(ts, f);
         PyErr_SetString(PyExc_LookupError, "from the hook");
         return NULL;
+    }
+    if (run->mode[0] == 'o') {          /* return, leaving a frame object behind */
+        PyObject *object;
+        py_frame_link(ts, f);
+        py_frame_set_running(f, py_frame_next(f) + 1);
+        object = Py_XNewRef((PyObject *)PyEval_GetFrame());
+        py_frame_unlink(ts, f);
+        py_hook_frame_done(ts, f);
+        return object;
     }
     if (run->mode[0] == 's') {          /* return with a value left on the stack */
         int top = py_frame_stacktop(f);
@@ -513,6 +550,7 @@ static PyMethodDef ext_methods[] = {
     {"bind", ext_bind, METH_VARARGS, NULL},
     {"run", ext_run, METH_VARARGS, NULL},
     {"push_clear", ext_push_clear, METH_VARARGS, NULL},
+    {"without_arenas", ext_without_arenas, METH_O, NULL},
     {"unwind", ext_unwind, METH_VARARGS, NULL},
     {"hooked", ext_hooked, METH_VARARGS, NULL},
     {"evaluator", ext_evaluator, METH_O, NULL},

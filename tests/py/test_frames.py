@@ -184,6 +184,33 @@ def test_references_come_back(ext, units):
     assert sys.getrefcount(thing) == before
 
 
+def test_functions_and_code_keep_their_counts(ext, units):
+    at = units(inner).at("STORE_FAST")
+    null = ext.NULL
+
+    def action():
+        ext.push_clear((inner, 0, [1, null], []), False)
+        ext.push_clear((inner, at, [1, null], []), True).clear()
+        ext.run((inner, 0, [1, null], []))
+        ext.run((middle, units(middle).after("CALL"), [1, null], []), (inner, 0, [1, null], []))
+        ext.unwind((inner, at, [1, null], []), KeyError(), False)
+        ext.hooked("handoff", inner, inner, (1,), ())
+        ext.hooked("clear", inner, inner, (1,), ())
+        ext.hooked("object", inner, inner, (1,), ())
+        with pytest.raises(LookupError):
+            ext.hooked("error", inner, inner, (1,), ())
+        gc.collect()
+
+    def counts():
+        return [sys.getrefcount(o) for o in (inner, inner.__code__, middle, middle.__code__)]
+
+    action()
+    before = counts()
+    for _ in range(5):
+        action()
+    assert counts() == before
+
+
 def inner_identity(x):
     return x
 
@@ -219,6 +246,23 @@ def test_frames_are_seen_as_usual(ext, units):
     )
     assert made[0] == calls_calls_look("X")[0]
     assert made[1] == calls_calls_look("X")[1]
+
+
+def calls_look_over_lines(x):
+    return (
+        look(x),
+        x,
+    )
+
+
+def test_a_suspended_frame_is_on_the_line_of_its_call(ext, units):
+    null = ext.NULL
+    made, _ = ext.run(
+        (calls_look_over_lines, units(calls_look_over_lines).after("CALL"), ["X"], []),
+        (look, 0, ["X"] + [null] * (look.__code__.co_nlocals - 1), []),
+    )
+    assert made[0][1] == calls_look_over_lines("X")[0][0][1]
+    assert made[0][1][1] == calls_look_over_lines.__code__.co_firstlineno + 2
 
 
 def keeps_frame(x):
@@ -291,15 +335,14 @@ def test_escaping_frames_do_not_leak(ext, units, no_leak):
     no_leak(action)
 
 
-def test_frames_cross_chunks(ext, units):
-    wide = "def wide(x):\n  return (" + "x, " * 3000 + ")\n"
-    scope = {}
-    exec(wide, scope)
-    func = scope["wide"]
+def test_frames_cross_chunks(ext, wide):
     state = ext.state()
+    slots = [1] + [ext.NULL] * 6000
     for _ in range(5):
-        assert ext.run((func, 0, [1], [])) == func(1)
-        assert ext.push_clear((func, 0, [1], []), False) is None
+        assert ext.run((wide, 0, slots, [])) == 1
+        assert ext.push_clear((wide, 0, slots, []), False) is None
+        assert ext.run((wide, len(wide.__code__.co_code) // 2 - 1, slots, []),
+                       (deep, 0, [5, lambda n: n], [])) == 5
     assert ext.state() == state
 
 
@@ -365,6 +408,27 @@ def test_recursion_depth_is_counted(ext, units):
     assert abs(counted - plain) <= 2
     assert abs(made - plain) <= 2
     assert depth() == depth()
+
+
+def test_each_suspended_frame_counts_once(ext, units):
+    def depth():
+        return dig(0)
+
+    def dig(n):
+        try:
+            return dig(n + 1)
+        except RecursionError:
+            return n
+
+    def step(func, *rest):
+        found = func(*rest)
+        return found
+
+    levels = 12
+    plain = step(*[step] * (levels - 1), depth)
+    one = (step, units(step).after("CALL_FUNCTION_EX"), [depth, (), ext.NULL], [])
+    made = ext.run(*[one] * levels, (depth, 0, [ext.NULL], []))
+    assert abs(made - plain) <= 3
 
 
 def test_recursion_limit_is_met(ext):

@@ -57,6 +57,17 @@ def test_ends_the_frame_itself(ext, mode, no_leak):
     no_leak(lambda: hooked(ext, mode, plain, plain, object(), x=object()))
 
 
+def test_a_frame_object_stays_behind(ext, no_leak):
+    value = object()
+    frame, fired, _ = hooked(ext, "object", plain, plain, value, x=[value])
+    assert fired == 1
+    assert frame.f_code is plain.__code__
+    assert frame.f_locals == {"a": value, "b": 2, "rest": (), "c": 3, "more": {"x": [value]}}
+    assert frame.f_back.f_code is hooked.__code__
+    assert frame.f_lineno == plain.__code__.co_firstlineno + 1
+    no_leak(lambda: hooked(ext, "object", plain, plain, [value])[0].clear())
+
+
 def test_dies_from_an_exception(ext, no_leak):
     def action():
         with pytest.raises(LookupError, match="from the hook"):

@@ -21,6 +21,20 @@ py_code_monitored(PyCodeObject *Py_UNUSED(co))
 
 /* -- Polling and recursion --------------------------------------------------- */
 
+/* The entry of the poll function is the outermost one, if the call got that far. */
+static void
+frame_strip_poll_entry(void)
+{
+    PyObject *type, *value, *tb, *rest;
+
+    PyErr_Fetch(&type, &value, &tb);
+    if (tb != NULL && py_is_poll_entry(tb)) {
+        rest = Py_XNewRef((PyObject *)((PyTracebackObject *)tb)->tb_next);
+        Py_SETREF(tb, rest);
+    }
+    PyErr_Restore(type, value, tb);
+}
+
 /* Signal handlers are served first and by themselves, so that they see the program's frame and
  * not the poll function's. */
 int
@@ -33,7 +47,7 @@ py_poll(PyThreadState *Py_UNUSED(ts))
     }
     none = PyObject_CallNoArgs(py_poll_function_borrow());
     if (none == NULL) {
-        py_strip_poll_entry();
+        frame_strip_poll_entry();
         return -1;
     }
     Py_DECREF(none);
@@ -53,19 +67,6 @@ py_recursion_leave(PyThreadState *Py_UNUSED(ts))
 }
 
 /* -- Exceptions -------------------------------------------------------------- */
-
-void
-py_strip_poll_entry(void)
-{
-    PyObject *type, *value, *tb, *rest;
-
-    PyErr_Fetch(&type, &value, &tb);
-    if (tb != NULL) {
-        rest = Py_XNewRef((PyObject *)((PyTracebackObject *)tb)->tb_next);
-        Py_SETREF(tb, rest);
-    }
-    PyErr_Restore(type, value, tb);
-}
 
 PyObject *
 py_exc_take(void)

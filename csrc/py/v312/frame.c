@@ -40,6 +40,21 @@ py_code_monitored(PyCodeObject *co)
 
 /* -- Polling and recursion --------------------------------------------------- */
 
+/* The entry of the poll function is the outermost one, if the call got that far. */
+static void
+frame_strip_poll_entry(void)
+{
+    PyObject *exc = PyErr_GetRaisedException();
+    PyObject *tb = exc != NULL ? PyException_GetTraceback(exc) : NULL;
+
+    if (tb != NULL && py_is_poll_entry(tb)) {
+        PyObject *rest = (PyObject *)((PyTracebackObject *)tb)->tb_next;
+        PyException_SetTraceback(exc, rest != NULL ? rest : Py_None);
+    }
+    Py_XDECREF(tb);
+    PyErr_SetRaisedException(exc);
+}
+
 /* Signal handlers are served first and by themselves, so that they see the program's frame and
  * not the poll function's. */
 int
@@ -52,7 +67,7 @@ py_poll(PyThreadState *Py_UNUSED(ts))
     }
     none = PyObject_CallNoArgs(py_poll_function_borrow());
     if (none == NULL) {
-        py_strip_poll_entry();
+        frame_strip_poll_entry();
         return -1;
     }
     Py_DECREF(none);
@@ -86,20 +101,6 @@ py_recursion_leave(PyThreadState *ts)
 }
 
 /* -- Exceptions -------------------------------------------------------------- */
-
-void
-py_strip_poll_entry(void)
-{
-    PyObject *exc = PyErr_GetRaisedException();
-    PyObject *tb = exc != NULL ? PyException_GetTraceback(exc) : NULL;
-
-    if (tb != NULL) {
-        PyObject *rest = (PyObject *)((PyTracebackObject *)tb)->tb_next;
-        PyException_SetTraceback(exc, rest != NULL ? rest : Py_None);
-        Py_DECREF(tb);
-    }
-    PyErr_SetRaisedException(exc);
-}
 
 PyObject *
 py_exc_take(void)

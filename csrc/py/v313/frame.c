@@ -74,20 +74,6 @@ py_recursion_leave(PyThreadState *ts)
 
 /* -- Exceptions -------------------------------------------------------------- */
 
-void
-py_strip_poll_entry(void)
-{
-    PyObject *exc = PyErr_GetRaisedException();
-    PyObject *tb = exc != NULL ? PyException_GetTraceback(exc) : NULL;
-
-    if (tb != NULL) {
-        PyObject *rest = (PyObject *)((PyTracebackObject *)tb)->tb_next;
-        PyException_SetTraceback(exc, rest != NULL ? rest : Py_None);
-        Py_DECREF(tb);
-    }
-    PyErr_SetRaisedException(exc);
-}
-
 PyObject *
 py_exc_take(void)
 {
