@@ -5,9 +5,9 @@ Switches, environment only:
     CCOMPILE_WERROR=1                       warnings are errors (continuous integration, `make dev`)
     CCOMPILE_JOBS=n                         compilers at a time (2)
 
-A csrc/kern/*.c with the line `/* isa: multi */` among its first ten is compiled once per ISA level with
--DCC_ISA=base, v3 or v4; every file sees -DCC_HAVE_ISA_V3 and -DCC_HAVE_ISA_V4 where those levels exist.
-An object is compiled again when its command line or a file that it was made from has changed.
+A csrc/kern/*.c with the line `/* isa: multi */` among its first ten is compiled once per ISA level
+with -DCC_ISA=base, v3 or v4; every file sees CC_HAVE_ISA_V3 and CC_HAVE_ISA_V4 where those levels
+exist. An object is compiled again when its command line or a file it was made from has changed.
 """
 
 import os
@@ -50,9 +50,9 @@ def check_host() -> None:
     if sys.implementation.name != "cpython":
         refuse(f"needs CPython, and this is {platform.python_implementation()}.")
     if sys.version_info[:2] not in PYTHONS:
-        refuse(f"supports CPython 3.11, 3.12 and 3.13, and this is {have} (docs/adding-a-python.md).")
+        refuse(f"supports CPython 3.11, 3.12 and 3.13, and this is {have}.")
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
-        refuse(f"does not support the free-threaded build of CPython {have}; use the default build.")
+        refuse(f"needs the default build of CPython {have}, and this is the free-threaded one.")
     if not sys.platform.startswith(("linux", "darwin")):
         refuse(f"supports Linux and macOS, and this is {sys.platform} (on Windows, use WSL).")
 
@@ -118,7 +118,6 @@ class BuildExt(build_ext):
         import numpy
 
         levels = self.usable_levels()
-        defines = [(f"CC_HAVE_ISA_{name.upper()}", "1") for name in levels if name != "base"]
         jobs = []
         for source in ext.sources:
             if not is_multi(source):
@@ -165,7 +164,8 @@ class BuildExt(build_ext):
         levels = {}
         for name, flags in isa_levels().items():
             command = [*self.compiler.compiler_so, *flags, "-c", str(probe), "-o", f"{probe}.o"]
-            if not flags or subprocess.run(command, check=False, capture_output=True).returncode == 0:
+            done = subprocess.run(command, check=False, capture_output=True)
+            if done.returncode == 0 or not flags:
                 levels[name] = flags
             else:
                 print(f"ccompile: the compiler has no {' '.join(flags)}; kernels do without it")

@@ -1,7 +1,7 @@
-"""Fashion-MNIST from the first folder that has it: `--data`, $CCOMPILE_DATA, the Debian package, the subset.
+"""Fashion-MNIST from the first folder that has it: --data, $CCOMPILE_DATA, Debian's, the subset.
 
-A folder holds the four gzipped IDX files of the data set under their usual names. A folder that was asked for
-by name must be right: nothing falls back silently from a mistyped path.
+A folder holds the four gzipped IDX files of the data set under their usual names. A folder that
+was asked for by name must be right: nothing falls back silently from a mistyped path.
 """
 
 import gzip
@@ -41,12 +41,13 @@ def read_idx(path: str | os.PathLike, ndim: int) -> np.ndarray:
                 raise DataError(f"{path}: ends inside its header")
             zero, kind, rank = struct.unpack(">HBB", head[:4])
             if zero != 0 or kind != UINT8:
-                raise DataError(f"{path}: not an IDX file of unsigned bytes (starts {head[:4].hex()})")
+                start = head[:4].hex()
+                raise DataError(f"{path}: not an IDX file of unsigned bytes (starts {start})")
             if rank != ndim:
                 raise DataError(f"{path}: has {rank} dimensions, wanted {ndim}")
             shape = struct.unpack(f">{ndim}I", head[4:])
             count = int(np.prod(shape, dtype=object))
-            body = file.read(count + 1)  # one more: a longer file shows, a wrong header reads no gigabytes
+            body = file.read(count + 1)  # one more shows a file that is too long
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
     except (OSError, EOFError, zlib.error) as error:

@@ -2,8 +2,8 @@
 
     python scripts/make_subset.py [--data DIR] [--out DIR]
 
-Takes the first images of each class and keeps them in the order of the full set; the same input gives the
-same bytes. The input defaults to the folder of the Debian package dataset-fashion-mnist.
+Takes the first images of each class and keeps them in the order of the full set; the same input
+gives the same bytes. The input defaults to the folder of the Debian package dataset-fashion-mnist.
 """
 
 import argparse

@@ -8,6 +8,7 @@ import struct
 import numpy as np
 import pytest
 
+LONG = struct.pack(">3I", 6, 28, 28)  # the sizes of a header
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -81,11 +82,11 @@ def test_named_folder_must_be_right(tmp_path, monkeypatch):
 
 DAMAGE = {
     "ends inside its header": lambda path: path.write_bytes(gzip.compress(b"\0\0\x08\x03\0\0")),
-    "not an IDX file": lambda path: write(path, np.zeros((2, 28, 28), np.uint8), b"\0\1\x08\x03" + b"\0" * 12),
-    "of unsigned bytes": lambda path: write(path, np.zeros(1, np.uint8), b"\0\0\x0d\x03" + b"\0" * 12),
+    "not an IDX file": lambda path: write(path, np.zeros(9, np.uint8), b"\0\1\x08\x03" + LONG),
+    "of unsigned bytes": lambda path: write(path, np.zeros(9, np.uint8), b"\0\0\x0d\x03" + LONG),
     "has 2 dimensions, wanted 3": lambda path: write(path, np.zeros((28, 28), np.uint8)),
     "file has more": lambda path: write(path, np.zeros((6, 28, 28), np.uint8), extra=b"x"),
-    "file has only": lambda path: write(path, np.zeros(10, np.uint8), struct.pack(">HBB3I", 0, 8, 3, 6, 28, 28)),
+    "file has only": lambda path: write(path, np.zeros(9, np.uint8), b"\0\0\x08\x03" + LONG),
     "cannot be read": lambda path: path.write_bytes(b"plain"),
     "cannot be read: Comp": lambda path: path.write_bytes(path.read_bytes()[:-300]),
     "not \\(28, 28\\)": lambda path: write(path, np.zeros((6, 27, 28), np.uint8)),
