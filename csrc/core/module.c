@@ -1,13 +1,9 @@
 /* core/module.c - the module ccompile._core: its state, its functions, its test door.
  *
- * Multi-phase initialisation with per-module state; PyInit__core is the only symbol the shared object shows.
- * `_testing` is present in every build, so that the tests run against what users get. */
+ * Multi-phase initialisation with per-module state; PyInit__core is the only symbol that the shared
+ * object shows. `_testing` is in every build, so that the tests run against what users get. */
 #include "base/mem.h"
-#include "py/py.h"
-
-typedef struct {
-    PyObject *testing;                  /* namespace `_core._testing`; owned */
-} CoreState;
+#include "state.h"
 
 /* -- _core._testing --------------------------------------------------------- */
 
@@ -47,8 +43,11 @@ static struct PyModuleDef testing_module = {
 static int
 core_exec(PyObject *module)
 {
-    CoreState *state = PyModule_GetState(module);
+    CoreState *state = core_state(module);
 
+    if (core_config_setup(module) < 0) {
+        return -1;
+    }
     state->testing = PyModule_Create(&testing_module);
     if (state->testing == NULL) {
         return -1;
@@ -59,7 +58,7 @@ core_exec(PyObject *module)
 static int
 core_traverse(PyObject *module, visitproc visit, void *arg)
 {
-    CoreState *state = PyModule_GetState(module);
+    CoreState *state = core_state(module);
 
     if (state != NULL) {
         Py_VISIT(state->testing);
@@ -70,7 +69,7 @@ core_traverse(PyObject *module, visitproc visit, void *arg)
 static int
 core_clear(PyObject *module)
 {
-    CoreState *state = PyModule_GetState(module);
+    CoreState *state = core_state(module);
 
     if (state != NULL) {
         Py_CLEAR(state->testing);
