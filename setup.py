@@ -5,9 +5,10 @@ Switches, environment only:
     CCOMPILE_WERROR=1                       warnings are errors (continuous integration, `make dev`)
     CCOMPILE_JOBS=n                         compilers at a time (2)
 
-A csrc/kern/*.c with the line `/* isa: multi */` among its first ten is compiled once per ISA level
-with -DCC_ISA=base, v3 or v4; every file sees CC_HAVE_ISA_V3 and CC_HAVE_ISA_V4 where those levels
-exist. An object is compiled again when its command line or a file it was made from has changed.
+A csrc/kern/*.c with `/* isa: multi` at the start of one of its first ten lines is compiled once per
+ISA level with -DCC_ISA=base, v3 or v4; every file sees CC_HAVE_ISA_V3 and CC_HAVE_ISA_V4 where
+those levels exist. An object is compiled again when its command line or a file that it was made
+from has changed.
 """
 
 import os
@@ -26,6 +27,8 @@ from setuptools.errors import CompileError
 ROOT = pathlib.Path(__file__).resolve().parent
 LAYERS = "base ir pass gen rt kern build py front tape trace exec core".split()
 PYTHONS = [(3, 11), (3, 12), (3, 13)]
+
+MULTI = "/* isa: multi"
 
 COMMON = """-std=gnu11 -ffp-contract=off -fno-fast-math -fvisibility=hidden -Wall -Wextra -Wshadow
     -Wstrict-prototypes -Wmissing-prototypes -Wvla""".split()
@@ -68,7 +71,7 @@ def build_kind() -> str:
 def is_multi(source: str) -> bool:
     """True for a file that is compiled once per ISA level."""
     head = (ROOT / source).read_text(encoding="utf-8").splitlines()[:10]
-    return source.startswith("csrc/kern/") and any("/* isa: multi */" in line for line in head)
+    return source.startswith("csrc/kern/") and any(line.startswith(MULTI) for line in head)
 
 
 def sources() -> list[str]:

@@ -70,12 +70,14 @@ set_number(int64_t *field, const CcConfigRow *row, const char *text, CcStatus *s
     int64_t value = strtoll(text, &end, 10);
     int64_t scale = suffix_scale(end, row->type);
     if (end == text || errno != 0 || scale == 0 || __builtin_mul_overflow(value, scale, &value)) {
-        return cc_fail(st, CC_REASON_BAD_OPTION, "'%.40s' is not %s", text,
-                       row->type == CC_CONFIG_SIZE ? "a number of bytes (k, M, G allowed)" : "a whole number");
+        bool size = row->type == CC_CONFIG_SIZE;
+
+        return cc_fail(st, CC_REASON_BAD_OPTION, "'%.40s' is not a %s", text,
+                       size ? "number of bytes (k, M, G allowed)" : "whole number");
     }
     if (value < row->min || value > row->max) {
-        return cc_fail(st, CC_REASON_BAD_OPTION, "%" PRId64 " is not in %" PRId64 "..%" PRId64, value,
-                       row->min, row->max);
+        return cc_fail(st, CC_REASON_BAD_OPTION, "%" PRId64 " is not in %" PRId64 "..%" PRId64,
+                       value, row->min, row->max);
     }
     *field = value;
     return true;
@@ -98,7 +100,7 @@ set_text(CcConfigTEXT *field, const char *text, CcStatus *st)
         return cc_fail(st, CC_REASON_BAD_OPTION, "the text is longer than %d bytes",
                        CC_CONFIG_TEXT_SIZE - 1);
     }
-    strcpy(field->text, text);
+    memcpy(field->text, text, strlen(text) + 1);
     return true;
 }
 

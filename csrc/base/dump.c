@@ -114,12 +114,14 @@ item_find(CcSwitchList list, const Item *item, CcStatus *st)
             continue;
         }
         if (row->argument == CC_ARG_NONE && item->has_arg) {
-            cc_fail(st, CC_REASON_BAD_OPTION, "%s takes no argument, got '%s'", row->text, item->arg);
+            cc_fail(st, CC_REASON_BAD_OPTION, "%s takes no argument, got '%s'", row->text,
+                    item->arg);
             return -1;
         }
         return (int)i;
     }
-    cc_fail(st, CC_REASON_BAD_OPTION, "no item '%s' in the list %s", item->name, list_row[list].name);
+    cc_fail(st, CC_REASON_BAD_OPTION, "no item '%s' in the list %s", item->name,
+            list_row[list].name);
     return -1;
 }
 
@@ -133,8 +135,10 @@ item_number(const Item *item, uint32_t *out, CcStatus *st)
         return true;
     }
     unsigned long value = strtoul(item->arg, &end, 10);
-    if (item->arg[0] < '0' || item->arg[0] > '9' || *end != '\0' || value < 1 || value > INT32_MAX) {
-        return cc_fail(st, CC_REASON_BAD_OPTION, "%s:%s is not a number of at least 1", item->name, item->arg);
+    bool digits = item->arg[0] >= '0' && item->arg[0] <= '9' && *end == '\0';
+    if (!digits || value < 1 || value > INT32_MAX) {
+        return cc_fail(st, CC_REASON_BAD_OPTION, "%s:%s is not a number of at least 1", item->name,
+                       item->arg);
     }
     *out = (uint32_t)value;
     return true;
@@ -143,7 +147,8 @@ item_number(const Item *item, uint32_t *out, CcStatus *st)
 static bool
 item_too_long(CcSwitchList list, CcStatus *st)
 {
-    return cc_fail(st, CC_REASON_BAD_OPTION, "an item of the list %s is too long", list_row[list].name);
+    return cc_fail(st, CC_REASON_BAD_OPTION, "an item of the list %s is too long",
+                   list_row[list].name);
 }
 
 /* Every item that works without an argument. */

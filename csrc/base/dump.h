@@ -56,7 +56,13 @@ bool cc_dump_wants_pass(const CcDump *dump, const char *pass);
 /* -- The tables, for help texts --------------------------------------------- */
 
 typedef enum { CC_ARG_NONE, CC_ARG_NUMBER, CC_ARG_NAME } CcSwitchArg;
-typedef enum { CC_LIST_DUMP, CC_LIST_LOGS, CC_LIST_STRESS, CC_LIST_DROP, CC_LIST__COUNT } CcSwitchList;
+typedef enum {
+    CC_LIST_DUMP,
+    CC_LIST_LOGS,
+    CC_LIST_STRESS,
+    CC_LIST_DROP,
+    CC_LIST__COUNT
+} CcSwitchList;
 
 typedef struct {
     const char *text;

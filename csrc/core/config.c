@@ -36,7 +36,8 @@ core_config_rows(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
     return list;
 }
 
-PyDoc_STRVAR(config_get_doc, "config_get(name)\n--\n\nThe option's value in text form; ValueError for no such option.");
+PyDoc_STRVAR(config_get_doc, "config_get(name)\n--\n\n"
+             "The option's value in text form; ValueError for no such option.");
 
 static PyObject *
 core_config_get(PyObject *module, PyObject *arg)
@@ -59,7 +60,8 @@ core_config_get(PyObject *module, PyObject *arg)
     return text;
 }
 
-PyDoc_STRVAR(config_set_doc, "config_set(name, text)\n--\n\nSet an option from its text form; ValueError says what is wrong.");
+PyDoc_STRVAR(config_set_doc, "config_set(name, text)\n--\n\n"
+             "Set an option from its text form; ValueError says what is wrong.");
 
 static PyObject *
 core_config_set(PyObject *module, PyObject *args)
@@ -78,7 +80,7 @@ core_config_set(PyObject *module, PyObject *args)
 
 PyDoc_STRVAR(switch_rows_doc,
              "switch_rows()\n--\n\n"
-             "{list: [(item, argument, doc)]} for the comma lists dump, logs, stress and for drop rules.");
+             "{list: [(item, argument, doc)]}: the comma lists and the rules of stress=drop:...");
 
 static PyObject *
 switch_list(CcSwitchList which)
@@ -105,8 +107,10 @@ core_switch_rows(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
     PyObject *dict = PyDict_New();
 
     for (int which = 0; dict != NULL && which < CC_LIST__COUNT; which++) {
+        const char *name = cc_switch_list_name((CcSwitchList)which);
         PyObject *list = switch_list((CcSwitchList)which);
-        if (list == NULL || PyDict_SetItemString(dict, cc_switch_list_name((CcSwitchList)which), list) < 0) {
+
+        if (list == NULL || PyDict_SetItemString(dict, name, list) < 0) {
             Py_CLEAR(dict);
         }
         Py_XDECREF(list);

@@ -3,7 +3,7 @@
 
 LAYERS := base ir pass gen rt kern build
 OUT := build/ctest$(if $(SAN),-san)
-MULTI := $(shell grep -l '^/\* isa: multi \*/' csrc/kern/*.c 2>/dev/null)
+MULTI := $(shell grep -l '^/\* isa: multi' csrc/kern/*.c 2>/dev/null)
 SINGLE := $(filter-out $(MULTI),$(wildcard $(LAYERS:%=csrc/%/*.c)))
 TESTS := $(wildcard tests/c/test_*.c)
 
