@@ -652,11 +652,13 @@ rec_op_set_function_attribute(Recorder *r, int oparg)
 RecStatus
 rec_op_intrinsic_1(Recorder *r, int oparg)
 {
-    if (oparg == PY_INTRINSIC_LIST_TO_TUPLE) {
+    switch (py_intrinsic_1(oparg)) {
+    case PY_INTRINSIC_LIST_TO_TUPLE:
         return rec_op_list_to_tuple(r, 0);
-    }
-    if (oparg == PY_INTRINSIC_UNARY_POSITIVE) {
+    case PY_INTRINSIC_UNARY_POSITIVE:
         return rec_op_unary_positive(r, 0);
+    default:
+        break;
     }
     return rec_stop(r, CC_REASON_BYTECODE, "CALL_INTRINSIC_1 %d", oparg);
 }
