@@ -85,6 +85,26 @@ rec_guard_len(Recorder *r, TapeRef ref, PyObject *real)
     }
 }
 
+bool
+rec_guard_keys(Recorder *r, TapeRef ref, PyObject *dict)
+{
+    PyObject *keys = PyTuple_New(PyDict_GET_SIZE(dict)), *key, *value;
+    Py_ssize_t pos = 0, i = 0;
+    bool ok = keys != NULL;
+
+    while (ok && PyDict_Next(dict, &pos, &key, &value)) {
+        ok = PyUnicode_CheckExact(key);
+        PyTuple_SET_ITEM(keys, i++, Py_NewRef(key));
+    }
+    PyErr_Clear();
+    ref = rec_ref(r, ref);
+    if (ok && TAPE_KIND(ref) == TAPE_REG) {
+        guard(r, TAPE_GKEYS, 0, 0, ref, rec_const(r, keys), 2);
+    }
+    Py_XDECREF(keys);
+    return ok;
+}
+
 void
 rec_guard_func(Recorder *r, TapeRef ref, PyObject *func)
 {

@@ -392,7 +392,8 @@ merge_virtual(Recorder *r, int depth)
     PyObject *have = rec_real(r, depth), *more = rec_real(r, 0), *key, *value;
     Py_ssize_t pos = 0;
 
-    if (into == NULL || from == NULL || from->kind != VIRT_DICT) {
+    if (into == NULL || !PyDict_CheckExact(more) || PyDict_GET_SIZE(more) > 60
+            || (from == NULL && !rec_guard_keys(r, rec_peek(r, 0), more))) {
         return false;
     }
     while (PyDict_Next(more, &pos, &key, &value)) {
@@ -405,10 +406,15 @@ merge_virtual(Recorder *r, int depth)
         r->broken = true;
         PyErr_Clear();
     }
-    uint32_t n = from->nfields;
-    for (uint32_t i = 0; i < n && !r->broken; i++) {
-        from = rec_virt_of(r, rec_peek(r, 0));
-        rec_virt_append(r, rec_virt_of(r, rec_peek(r, depth)), from->field[i]);
+    TapeRef source = rec_peek(r, 0);
+    pos = 0;
+    for (uint32_t i = 0; PyDict_Next(more, &pos, &key, &value) && !r->broken; i++) {
+        from = rec_virt_of(r, source);
+        TapeRef k = from != NULL ? from->field[2 * i] : rec_const(r, key);
+        TapeRef v = from != NULL ? from->field[2 * i + 1]
+                                 : rec_load(r, TAPE_LDKEY, 0, source, k, 0, value);
+        rec_virt_append(r, rec_virt_of(r, rec_peek(r, depth)), k);
+        rec_virt_append(r, rec_virt_of(r, rec_peek(r, depth)), v);
     }
     rec_pop(r, 1);
     return true;

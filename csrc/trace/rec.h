@@ -207,6 +207,7 @@ void rec_guard_type(Recorder *r, TapeRef ref, PyObject *real);
 void rec_guard_is(Recorder *r, TapeRef a, TapeRef b, bool same);
 void rec_guard_truth(Recorder *r, TapeRef ref, bool outcome);
 void rec_guard_len(Recorder *r, TapeRef ref, PyObject *real);
+bool rec_guard_keys(Recorder *r, TapeRef ref, PyObject *dict);  /* false: not all keys are exact str */
 void rec_guard_func(Recorder *r, TapeRef ref, PyObject *func);
 void rec_guard_array(Recorder *r, TapeRef ref, PyObject *real);
 void rec_guard_pure(Recorder *r, TapeRef ref, PyObject *real);
