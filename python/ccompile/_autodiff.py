@@ -9,8 +9,7 @@ and every way to take the number out of a `Var`, raises `GradientError` with the
 
 Invariants: the index of a node is greater than those of its parents, so one walk in descending
 order sees every use of a node before the node. The value of a `Var` is never written in place: an
-in-place operation gives the `Var` a new value and node, and is refused where other names could see
-the same memory.
+in-place operation gives the `Var`, its base and all live views of the base new values and nodes.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ import itertools
 import operator
 import os
 import sys
+import weakref
 from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
@@ -101,15 +101,17 @@ def unbroadcast(g: Any, shape: tuple[int, ...]) -> Any:
 
 
 class Var(np.lib.mixins.NDArrayOperatorsMixin):
-    """A differentiated array inside `grad`: behaves as the array, and records what is done to it."""
+    """A differentiated array inside `grad`: acts as the array and records what is done to it."""
 
-    __slots__ = ("_value", "_node", "_shared")
-    __array_priority__ = 1000.0
+    __slots__ = ("_value", "_node", "_is_leaf", "_base", "_made", "_views", "__weakref__")
 
-    def __init__(self, value: Any, node: Node, shared: bool = False) -> None:
+    def __init__(self, value: Any, node: Node, is_leaf: bool = False) -> None:
         self._value = value
         self._node = node
-        self._shared = shared
+        self._is_leaf = is_leaf
+        self._base: Var | None = None  # this is a view of it, made by record(*self._made)
+        self._made: tuple[Any, tuple[Any, ...], dict[str, Any]] | None = None
+        self._views: list[weakref.ref[Var]] = []
 
     # -- what it looks like ---------------------------------------------------------------
 
@@ -149,7 +151,7 @@ class Var(np.lib.mixins.NDArrayOperatorsMixin):
         return (self[i] for i in range(len(self)))
 
     def __getattr__(self, name: str) -> Any:
-        if hasattr(np.ndarray, name):
+        if hasattr(np.ndarray, name) and not name.startswith("__"):
             raise _error(f"ndarray.{name} has no gradient rule")
         raise AttributeError(f"{type(self._value).__name__!r} object has no attribute {name!r}")
 
@@ -199,25 +201,41 @@ class Var(np.lib.mixins.NDArrayOperatorsMixin):
             return out
         return record(func, args, kwargs)
 
-    def _assign(self, new: Any, what: str) -> None:
-        """Take over the value and the node of `new`, as an in-place operation does."""
-        if self._shared:
-            raise _error(f"{what} writes in place into a differentiated array that is an argument"
-                         " or shares memory with another one; use out-of-place code")
+    def _assign(self, new: Any, what: str, writer: Any = None) -> None:
+        """Take over the value and the node of `new`, as an in-place operation does.
+
+        A view made by basic indexing writes through to its base; all other live views of the
+        same memory are made anew. Refused for arguments and for views made by other means.
+        """
+        if self._is_leaf or self._made is not None and self._made[0] is not operator.getitem:
+            raise _error(f"{what} writes in place into a differentiated array that is an argument,"
+                         " or a reshaped or transposed view; use out-of-place code")
         if not np.can_cast(new.dtype, self.dtype, "same_kind"):
             raise TypeError(f"Cannot cast {what} output from {new.dtype!r} to {self.dtype!r}"
                             " with casting rule 'same_kind'")
         if new.dtype != self.dtype:
             new = record(astype, (new, self.dtype), {})
         if new.shape != self.shape:
-            new = np.broadcast_to(new, self.shape)
-            new = record(np.copy, (new,), {})
+            new = record(np.copy, (np.broadcast_to(new, self.shape),), {})
+        if self._base is not None:
+            stored = record(setitem, (self._base, self._made[1][1], new), {})
+            self._base._assign(stored, what, self)
+        self._replace(new, writer)
+
+    def _replace(self, new: Any, writer: Any) -> None:
         self._value, self._node = plain(new), _node_of(new)
+        for reference in self._views:
+            view = reference()
+            if view is not None and view is not writer:
+                view._replace(record(*view._made), None)
 
     def __getitem__(self, index: Any) -> Any:
         return record(operator.getitem, (self, index), {})
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        if (type(value) is Var and value._base is self and is_basic(index)
+                and value._made[0] is operator.getitem and value._made[1][1] == index):
+            return  # the second half of x[index] += y, which has written through already
         self._assign(record(setitem, (self, index, value), {}), "a store")
 
     def __pow__(self, other: Any) -> Any:
@@ -284,6 +302,13 @@ def plain(x: Any) -> Any:
     return x._value if type(x) is Var else x
 
 
+def is_basic(index: Any) -> bool:
+    """True for an index of integers, slices, None and Ellipsis only."""
+    parts = index if isinstance(index, tuple) else (index,)
+    return all(i is None or i is Ellipsis or isinstance(i, (int, np.integer, slice))
+               and not isinstance(i, (bool, np.bool_)) for i in parts)
+
+
 def is_var(*args: Any) -> bool:
     """True when any argument is a differentiated array."""
     for x in args:
@@ -321,7 +346,7 @@ def _frozen(x: Any) -> Any:
     return x
 
 
-def _by_position(rule: Rule, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+def _by_position(rule: Rule, args: Any, kwargs: dict) -> tuple[tuple, dict]:
     """Move keyword arguments that hold a `Var` into their positions."""
     names = list(inspect.signature(rule.pullbacks).parameters)[1:]
     parameters = inspect.signature(rule.pullbacks).parameters
@@ -371,10 +396,11 @@ def record(fn: Any, args: tuple, kwargs: dict) -> Any:
         raise _error(f"{_name(call)} of a differentiated value gives {np.result_type(result)},"
                      " which has no gradient")
     if rule.saves:
-        values = tuple(v if _holds_var(a) else _frozen(v) for v, a in zip(values, args))
+        values = tuple(v if _holds_var(a) else _frozen(v)
+                       for v, a in zip(values, args, strict=True))
     pulls = rule.pullbacks(saved, *values, **kwargs)
     edges: list[tuple[Any, Pullback]] = []
-    shared = False
+    out = Var(result, Node(result, edges))
     for i, arg in enumerate(args):
         if not _holds_var(arg):
             continue
@@ -386,13 +412,14 @@ def record(fn: Any, args: tuple, kwargs: dict) -> Any:
             edges.append(([x._node if type(x) is Var else None for x in arg], pulls[i]))
         for x in (arg,) if type(arg) is Var else arg:
             if type(x) is Var and np.may_share_memory(result, x._value):
-                x._shared = shared = True
-    return Var(result, Node(result, edges), shared)
+                out._base, out._made = x, (fn, args, kwargs)
+                x._views = [view for view in x._views if view() is not None] + [weakref.ref(out)]
+    return out
 
 
 def leaf(value: Any) -> Var:
     """A differentiated input: an array, NumPy scalar or Python float of real floating dtype."""
-    return Var(value, Node(value, []), shared=True)
+    return Var(value, Node(value, []), is_leaf=True)
 
 
 def backward(loss: Var, leaves: list[Var]) -> list[Any]:
@@ -423,7 +450,7 @@ def backward(loss: Var, leaves: list[Var]) -> list[Any]:
                 if type(parent) is Node:
                     add(parent, pull(g))
                 else:
-                    for p, part in zip(parent, pull(g)):
+                    for p, part in zip(parent, pull(g), strict=True):
                         if p is not None:
                             add(p, part)
     out = []

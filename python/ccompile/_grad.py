@@ -32,6 +32,7 @@ class _Inputs:
         self.leaves: list[Var] = []
         self.owners: list[tuple[dict[str, Any], str, Any]] = []  # what to put back
         self.modules: list[Any] = []
+        self.shared: dict[int, int] = {}  # id of a Module's array -> its leaf
 
     def open(self, tree: Any, where: str) -> tuple[Any, Callable[[list[Any]], Any]]:
         """The tree with a Var at each leaf, and a function from all gradients to its gradient."""
@@ -57,14 +58,17 @@ class _Inputs:
     def _open_module(self, module: Any, where: str) -> Callable[[list[Any]], Any]:
         self.modules.append(module)
         indices: dict[str, int] = {}
-        seen: dict[int, int] = {}
         for name, owner, attribute in list(module.__ccompile_parameters__()):
             array = vars(owner)[attribute]
-            if id(array) not in seen:
-                self.leaves.append(_leaf(array, f"{where}.{name}"))
-                seen[id(array)] = indices[name] = len(self.leaves) - 1
-            self.owners.append((vars(owner), attribute, array))
-            vars(owner)[attribute] = self.leaves[seen[id(array)]]
+            if not any(array is x for x in self.leaves):  # else: a shared submodule
+                if id(array) not in self.shared:
+                    self.leaves.append(_leaf(array, f"{where}.{name}"))
+                    self.shared[id(array)] = len(self.leaves) - 1
+                self.owners.append((vars(owner), attribute, array))
+                vars(owner)[attribute] = self.leaves[self.shared[id(array)]]
+            index = next(i for i, x in enumerate(self.leaves) if x is vars(owner)[attribute])
+            if index not in indices.values():
+                indices[name] = index
         return lambda grads: {name: grads[i] for name, i in indices.items()}
 
     def close(self) -> None:
@@ -148,6 +152,10 @@ class ValueAndGrad:
                     opened[n], close = inputs.open(args[n], f"argument {n % len(args)}")
                     closers.append(close)
                 result = self.f(*opened, **kwargs)
+            except ValueError as error:  # NumPy's own text for a store of a scalar Var
+                if isinstance(error.__cause__, GradientError):
+                    raise error.__cause__ from None
+                raise
             finally:
                 inputs.close()
         loss, aux = result, None

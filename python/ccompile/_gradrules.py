@@ -17,7 +17,18 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from ._autodiff import COMPOSITE, CONSTANT, RULES, Rule, _error, astype, is_var, plain, setitem
+from ._autodiff import (
+    COMPOSITE,
+    CONSTANT,
+    RULES,
+    Rule,
+    _error,
+    astype,
+    is_basic,
+    is_var,
+    plain,
+    setitem,
+)
 
 _LN2, _LN10 = float(np.log(2.0)), float(np.log(10.0))
 
@@ -382,13 +393,13 @@ def _matmul(out: Any, a: Any, b: Any) -> Any:
     return to_a, to_b
 
 
-@_composite(np.dot)
-def _dot(a: Any, b: Any) -> Any:
+@_rule(np.dot)
+def _dot(out: Any, a: Any, b: Any) -> Any:
     if np.ndim(a) == 0 or np.ndim(b) == 0:
-        return np.multiply(a, b)
+        return _multiply(out, a, b)
     if np.ndim(b) == 1 or np.ndim(a) <= 2 and np.ndim(b) == 2:
-        return np.matmul(a, b)
-    return np.tensordot(a, b, axes=((-1,), (-2,)))
+        return _matmul(out, a, b)
+    return _tensordot(out, a, b, ((-1,), (-2,)))[:2]
 
 
 COMPOSITE[np.outer] = lambda a, b: np.multiply(np.ravel(a)[:, None], np.ravel(b)[None, :])
@@ -404,7 +415,7 @@ def _tensordot(out: Any, a: Any, b: Any, axes: Any = 2) -> Any:
         ax, bx = tuple(range(np.ndim(a) - axes, np.ndim(a))), tuple(range(axes))
     else:
         ax, bx = (_axes(tuple(k) if np.iterable(k) else k, x.ndim) for k, x in
-                  zip(axes, (a, b)))
+                  zip(axes, (a, b), strict=True))
     free_a = [i for i in range(np.ndim(a)) if i not in ax]
     free_b = [i for i in range(np.ndim(b)) if i not in bx]
 
@@ -430,9 +441,9 @@ def _einsum_letters(subscripts: str, operands: tuple) -> tuple[list[str], str]:
         right = ("..." if "..." in left else "") + "".join(
             sorted(c for c in set(used) if used.count(c) == 1))
     spare = [c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if c not in subscripts]
-    depth = max([np.ndim(x) - len(t.replace("...", "")) for t, x in zip(terms, operands)
-                 if "..." in t], default=0)
-    for i, (term, x) in enumerate(zip(terms, operands)):
+    depth = max([np.ndim(x) - len(t.replace("...", ""))
+                 for t, x in zip(terms, operands, strict=True) if "..." in t], default=0)
+    for i, (term, x) in enumerate(zip(terms, operands, strict=True)):
         n = np.ndim(x) - len(term.replace("...", ""))
         terms[i] = term.replace("...", "".join(spare[depth - n:depth]))
     return terms, right.replace("...", "".join(spare[:depth]))
@@ -456,14 +467,14 @@ def _einsum(out: Any, subscripts: Any, *operands: Any, optimize: Any = False) ->
             g = np.einsum(",".join([right, *names]) + "->" + kept, g, *rest, optimize=True)
             g = np.reshape(g, tuple(np.shape(g)[kept.index(c)] if c in kept else 1
                                     for c in terms[i]))
-            return np.broadcast_to(g, tuple(max(m, n) for m, n in zip(g.shape, shape)))
+            return np.broadcast_to(g, tuple(max(m, n) for m, n in zip(g.shape, shape, strict=True)))
 
         return pull
 
     return (None, *[to(i) for i in range(len(operands))])
 
 
-# -- shapes and places -------------------------------------------------------------------------------
+# -- shapes and places ---------------------------------------------------------------------------
 
 
 @_rule(np.reshape, np.squeeze, np.expand_dims, saves=False)
@@ -500,7 +511,7 @@ def _concatenate(out: Any, arrays: Any, axis: Any = 0) -> Any:
         parts = [np.ravel(x) for x in arrays] if axis is None else arrays
         ends = np.cumsum([np.shape(x)[axis or 0] for x in parts])
         pieces = np.split(g, ends[:-1], axis or 0)
-        return [p.reshape(np.shape(x)) for p, x in zip(pieces, arrays)]
+        return [p.reshape(np.shape(x)) for p, x in zip(pieces, arrays, strict=True)]
 
     return (pull,)
 
@@ -544,18 +555,21 @@ def _diff(a: Any, n: int = 1, axis: int = -1) -> Any:
     return a
 
 
-@_composite(np.split, np.array_split)
-def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
-    places = np.arange(np.shape(ary)[axis])
-    if isinstance(indices_or_sections, (int, np.integer)):
-        if len(places) % indices_or_sections:
-            raise ValueError("array split does not result in an equal division")
-    index = [slice(None)] * np.ndim(ary)
-    out = []
-    for part in np.array_split(places, indices_or_sections):
-        index[axis] = slice(part[0], part[-1] + 1) if len(part) else slice(0, 0)
-        out.append(ary[tuple(index)])
-    return out
+def _split_by(fn: Any) -> Callable[..., Any]:
+    def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+        places = np.arange(np.shape(ary)[axis])
+        index = [slice(None)] * np.ndim(ary)
+        out = []
+        for part in fn(places, indices_or_sections):
+            index[axis] = slice(int(part[0]), int(part[-1]) + 1) if len(part) else slice(0, 0)
+            out.append(ary[tuple(index)])
+        return out
+
+    return split
+
+
+COMPOSITE[np.split] = _split_by(np.split)
+COMPOSITE[np.array_split] = _split_by(np.array_split)
 
 
 @_rule(np.pad, saves=False)
@@ -567,21 +581,15 @@ def _pad(out: Any, array: Any, pad_width: Any, mode: Any = "constant", *,
         pad_width = [pad_width.get(i, pad_width.get(i - array.ndim, 0)) for i in range(array.ndim)]
         pad_width = [p if np.iterable(p) else (p, p) for p in pad_width]
     widths = np.broadcast_to(np.asarray(pad_width), (array.ndim, 2))
-    inner = tuple(slice(int(w[0]), int(w[0]) + n) for w, n in zip(widths, array.shape))
+    inner = tuple(slice(int(w[0]), int(w[0]) + n) for w, n in zip(widths, array.shape, strict=True))
     return (lambda g: g[inner],)
-
-
-def _is_basic(index: Any) -> bool:
-    parts = index if isinstance(index, tuple) else (index,)
-    return all(i is None or i is Ellipsis or isinstance(i, (int, np.integer, slice))
-               and not isinstance(i, (bool, np.bool_)) for i in parts)
 
 
 @_rule(operator.getitem)
 def _getitem(out: Any, x: Any, index: Any) -> Any:
     def pull(g: Any) -> Any:
         gx = np.zeros(np.shape(x), np.asarray(g).dtype)
-        if _is_basic(index):
+        if is_basic(index):
             gx[index] = g
         else:
             np.add.at(gx, index, g)
@@ -598,7 +606,7 @@ def _setitem(out: Any, x: Any, index: Any, value: Any) -> Any:
         return gx
 
     def to_value(g: Any) -> Any:
-        if not _is_basic(index):    # of repeated places only the last store counts
+        if not is_basic(index):    # of repeated places only the last store counts
             owner = np.full(np.shape(g), -1)
             size = np.size(owner[index])
             owner[index] = np.arange(size).reshape(np.shape(owner[index]))

@@ -11,7 +11,7 @@ from . import functional as F
 
 
 def _relu(out: Any, input: Any) -> Any:
-    return (lambda g: np.where(out > 0, g, 0.0),)
+    return (lambda g: np.where(out <= 0, 0.0, g),)
 
 
 def _softmax(out: Any, input: Any, dim: int) -> Any:
@@ -53,7 +53,7 @@ def _conv2d(columns: Any, input: Any, weight: Any, bias: Any, stride: Any, paddi
         rows = weight.reshape(groups, o // groups, -1).swapaxes(1, 2)
         oh, ow = g.shape[2:]
         back = np.matmul(rows, grouped(g)).reshape(n, input.shape[1], *kernel, oh, ow)
-        height, width = (m + p[0] + p[1] for m, p in zip(input.shape[2:], pads))
+        height, width = (m + p[0] + p[1] for m, p in zip(input.shape[2:], pads, strict=True))
         out = np.zeros((n, input.shape[1], height, width), back.dtype)
         for i in range(kernel[0]):
             for j in range(kernel[1]):

@@ -105,7 +105,7 @@ def _conv_padding(padding: Any, kernel: Any, stride: Any, dilation: Any) -> Any:
     if padding == "same":
         if stride != (1, 1):
             raise ValueError("conv2d: padding='same' needs stride 1")
-        totals = [d * (k - 1) for d, k in zip(dilation, kernel)]
+        totals = [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]
         return tuple((t // 2, t - t // 2) for t in totals)
     if isinstance(padding, str):
         raise ValueError(f"conv2d: unknown padding {padding!r}")
@@ -118,7 +118,7 @@ def conv_columns(input: Array, kernel: Any, stride: Any, pads: Any, dilation: An
     if pads != ((0, 0), (0, 0)):
         input = np.pad(input, ((0, 0), (0, 0), *pads))
     n, c = input.shape[:2]
-    span = tuple(d * (k - 1) + 1 for d, k in zip(dilation, kernel))
+    span = tuple(d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True))
     windows = sliding_window_view(input, span, axis=(2, 3))
     windows = windows[:, :, ::stride[0], ::stride[1], ::dilation[0], ::dilation[1]]
     oh, ow = windows.shape[2:4]
@@ -129,7 +129,7 @@ def conv_columns(input: Array, kernel: Any, stride: Any, pads: Any, dilation: An
 def conv_output_size(size: Any, kernel: Any, stride: Any, pads: Any, dilation: Any) -> Any:
     """(OH, OW) of a convolution or pooling over an image of this (H, W)."""
     return tuple((n + p[0] + p[1] - d * (k - 1) - 1) // s + 1
-                 for n, k, s, p, d in zip(size, kernel, stride, pads, dilation))
+                 for n, k, s, p, d in zip(size, kernel, stride, pads, dilation, strict=True))
 
 
 def conv2d(input: Array, weight: Array, bias: Array | None = None,

@@ -65,7 +65,7 @@ class Optimizer:
             if len(values) != len(self.params):
                 raise ValueError(f"{len(values)} gradients for {len(self.params)} parameters; give"
                                  " the optimizer named_parameters() to match them by name")
-            rows = [(name, p, g) for (name, p), g in zip(self.params.items(), values)]
+            rows = [(name, p, g) for (name, p), g in zip(self.params.items(), values, strict=True)]
         for name, p, g in rows:
             if g.shape != p.shape:
                 raise ValueError(f"gradient of {name} has shape {g.shape}, expected {p.shape}")
@@ -91,6 +91,8 @@ class Optimizer:
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Take over settings and step count, and copy the arrays into the state, in place."""
         state = state_dict["state"]
+        if set(state_dict["hyper"]) != set(self._hyper):
+            raise ValueError("the state_dict does not fit: it is another optimizer's")
         for slot in self._slots:
             own = getattr(self, slot)
             if slot not in state or list(state[slot]) != list(own):
