@@ -247,13 +247,15 @@ def test_dtypes_follow_the_inputs(dtype):
 
 def test_all_rules_are_reached_by_a_test():
     known = set(UNARY) | set(BINARY)
-    known |= {np.where, np.clip, np.copy, np.sum, np.mean, np.var, np.std, np.max, np.amax, np.min,
-              np.amin, np.prod, np.cumsum, np.sort, np.dot, np.matmul, np.tensordot, np.einsum,
-              np.reshape, np.squeeze, np.expand_dims, np.ravel, np.transpose, np.permute_dims, np.swapaxes,
-              np.broadcast_to, np.concatenate, np.stack, np.pad, np.flip, np.fliplr, np.flipud,
-              np.roll, np.rot90, np.repeat, np.tile, np.take, np.take_along_axis, np.diagonal,
-              np.moveaxis, np.rollaxis, np.resize, np.delete, sliding_window_view, operator.getitem,
-              np.copysign, _autodiff.astype, _autodiff.setitem}
+    known |= {
+        np.where, np.clip, np.copy, np.sum, np.mean, np.var, np.std, np.max, np.amax, np.min,
+        np.amin, np.prod, np.cumsum, np.sort, np.dot, np.matmul, np.tensordot, np.einsum,
+        np.reshape, np.squeeze, np.expand_dims, np.ravel, np.transpose, np.permute_dims,
+        np.swapaxes, np.broadcast_to, np.concatenate, np.stack, np.pad, np.flip, np.fliplr,
+        np.flipud, np.roll, np.rot90, np.repeat, np.tile, np.take, np.take_along_axis,
+        np.diagonal, np.moveaxis, np.rollaxis, np.resize, np.delete, sliding_window_view,
+        operator.getitem, np.copysign, _autodiff.astype, _autodiff.setitem,
+    }
     extra = {f for f in _autodiff.RULES if not getattr(f, "__module__", "").startswith(
         "ccompile.nn")} - known
     assert not extra
