@@ -10,7 +10,7 @@ payload; strides of axes of length 0 or 1 are not compared, as no program can us
 from __future__ import annotations
 
 import contextlib
-import importlib.util
+import functools
 import io
 import itertools
 import pathlib
@@ -49,7 +49,8 @@ class Bits:
         if a.dtype.kind == "O":
             equal = np.array([x is y or x == y for x, y in zip(a, b, strict=True)], bool)
         elif a.dtype.kind in "fc":
-            parts_a, parts_b = (x.view(x.real.dtype).reshape(x.size, -1) for x in (a, b))
+            width = 2 if a.dtype.kind == "c" else 1
+            parts_a, parts_b = (x.view(x.real.dtype).reshape(x.size, width) for x in (a, b))
             same = (parts_a == parts_b) & (np.signbit(parts_a) == np.signbit(parts_b))
             same |= np.isnan(parts_a) & np.isnan(parts_b)
             if close:
@@ -187,10 +188,11 @@ def _globals(module: types.ModuleType, describer: Describer) -> list[Any]:
 def observe(function: Callable[..., Any], program: Program, module: types.ModuleType,
             number: int) -> Observation:
     """Call the program once and record all it shows."""
-    args, kwargs = program.arguments(number)
     out, err = io.StringIO(), io.StringIO()
     result, error = None, None
     with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("ignore")
+        args, kwargs = program.arguments(number)
         warnings.simplefilter("always")
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             try:
@@ -217,14 +219,19 @@ def observe(function: Callable[..., Any], program: Program, module: types.Module
 _copies = itertools.count()
 
 
+@functools.cache
+def _code(path: pathlib.Path) -> types.CodeType:
+    return compile(path.read_text(encoding="utf-8"), str(path), "exec")
+
+
 def load(path: pathlib.Path) -> types.ModuleType:
     """A fresh copy of a corpus file, with globals of its own."""
     name = f"{__package__}.{path.stem}__{next(_copies)}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
+    module = types.ModuleType(name)
+    module.__file__, module.__package__ = str(path), __package__
     sys.modules[name] = module  # for dataclasses and pickle while it is loaded
     try:
-        spec.loader.exec_module(module)
+        exec(_code(path), vars(module))
     finally:
         del sys.modules[name]
     return module

@@ -1,4 +1,5 @@
 """Calls: signatures, defaults, closures, methods, properties, comprehensions, f-strings."""
+# ruff: noqa: B018, F541, UP031, UP032  (the programs mean what they write)
 
 import functools
 import operator

@@ -1,4 +1,5 @@
 """Control flow: loops over every kind of container, while, break, else, branches on data."""
+# ruff: noqa: B007  (unused loop variables are part of the programs)
 
 import numpy as np
 

@@ -1,11 +1,18 @@
 """Every program of the corpus through every engine: whatever plain Python shows, it shows."""
 
+import functools
+
 import pytest
 
 from .engines import ENGINES, ccompile_compile
 from .harness import compare, corpus, run
 
 CASES = corpus()
+
+
+@functools.cache
+def plain(path, name):
+    return run(path, name, ENGINES["plain"])
 
 
 def test_names_are_unique():
@@ -18,5 +25,5 @@ def test_names_are_unique():
 def test_program(engine, path, name):
     if engine != "plain" and ccompile_compile() is None:
         pytest.skip("this build has no ccompile.compile")
-    differences = compare(run(path, name, ENGINES["plain"]), run(path, name, ENGINES[engine]))
+    differences = compare(plain(path, name), run(path, name, ENGINES[engine]))
     assert not differences, f"{path.name}: {name}\n{differences}"
