@@ -12,9 +12,10 @@ import sys
 import time
 from dataclasses import dataclass, field
 
-import ccompile
 import fashion_data
 import numpy as np
+
+import ccompile
 from ccompile import nn, optim
 from ccompile.nn import functional as F
 

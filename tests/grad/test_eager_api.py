@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+
 from ccompile import nn
 from ccompile._grad import GradientError, grad, value_and_grad
 

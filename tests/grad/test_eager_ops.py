@@ -4,9 +4,10 @@ import operator
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import sliding_window_view
+
 from ccompile import _autodiff, _gradrules  # noqa: F401
 from ccompile._grad import grad, value_and_grad
-from numpy.lib.stride_tricks import sliding_window_view
 
 RNG = np.random.default_rng(7)
 

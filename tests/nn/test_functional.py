@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from ccompile import nn
 from ccompile._grad import grad, value_and_grad
 from ccompile.nn import functional as F
