@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
-import itertools
 import pathlib
 import sys
 import types
@@ -216,9 +215,6 @@ def observe(function: Callable[..., Any], program: Program, module: types.Module
     return Observation(fields, program.close)
 
 
-_copies = itertools.count()
-
-
 @functools.cache
 def _code(path: pathlib.Path) -> types.CodeType:
     return compile(path.read_text(encoding="utf-8"), str(path), "exec")
@@ -226,7 +222,7 @@ def _code(path: pathlib.Path) -> types.CodeType:
 
 def load(path: pathlib.Path) -> types.ModuleType:
     """A fresh copy of a corpus file, with globals of its own."""
-    name = f"{__package__}.{path.stem}__{next(_copies)}"
+    name = f"{__package__}.{path.stem}"  # the same in every copy: texts may contain it
     module = types.ModuleType(name)
     module.__file__, module.__package__ = str(path), __package__
     sys.modules[name] = module  # for dataclasses and pickle while it is loaded
