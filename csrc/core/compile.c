@@ -357,6 +357,8 @@ side_frames(Recorder *r, Trace *t, uint32_t snap, PyLive *live, int n, int unit)
         fr->start = fr->next;
         for (int k = 0; k < fr->sp; k++, at++) {
             fr->sh[k] = fr->slot[k] == NULL ? TAPE_NULL : TAPE_REF(TAPE_REG, at);
+            /* the frames may be its only holders */
+            r->reg[at].foreign = fr->slot[k] != NULL && !rec_is_inert(fr->slot[k]);
         }
     }
     return true;

@@ -136,6 +136,10 @@ run_pure(Run *run, const TapeIns *in)
     PyObject *res = run_operation(run->act, in);
 
     if (res == NULL || !result_fits(run->act->t, in, res)) {
+        if (res == NULL && PyErr_ExceptionMatches(PyExc_FloatingPointError)) {
+            run->own->faults++;
+            run->act->t->faults++;
+        }
         Py_XDECREF(res);
         PyErr_Clear();
         return RUN_FAIL;
@@ -158,11 +162,6 @@ run_launch(Run *run, const TapeIns *in)
     }
     for (uint32_t i = 0; i < n && st == RUN_NEXT; i++) {
         st = run_pure(run, &run->act->t->ins[run->pc + i]);
-        if (!front_fp_clean(&fp)) {
-            run->own->faults++;
-            run->act->t->faults++;
-            st = RUN_FAIL;
-        }
     }
     front_fp_end(&fp);
     run->pc += n;
@@ -562,7 +561,7 @@ stress_fails(Run *run, const TapeIns *in)
 {
     ExecOwner *own = run->own;
 
-    if (own->stress_exit == 0 || !tape_row_info[in->op].can_fail) {
+    if (own->stress_exit == 0 || !tape_row_info[in->op].can_fail || (in->flags & TAPE_BEHIND)) {
         return false;
     }
     return ++own->stress_count % own->stress_exit == 0;

@@ -51,7 +51,7 @@ enum { TAPE_FUNC_CLOSURE, TAPE_FUNC_DEFAULT, TAPE_FUNC_KWDEFAULT, TAPE_FUNC_GLOB
 
 /* RCALL flags, in `flags` */
 enum { TAPE_NOFRAME = 1,                /* the operation cannot look at frames or run Python code */
-       TAPE_POLLS = 2 };
+       TAPE_BEHIND = 2 };               /* a load that follows its residual row and cannot fail */
 
 typedef struct {
     uint8_t op, sub;

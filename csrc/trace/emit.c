@@ -321,6 +321,7 @@ rec_emit_behind(Recorder *r, TapeRef tuple, uint32_t index)
     TapeRef a[2] = {tuple, rec_const_int(r, index)};
     TapeIns ins = rec_ins(TAPE_LDITEM, 0, 0);
 
+    ins.flags = TAPE_BEHIND;
     if (r->broken || !push_operands(r, &ins, a, 2)) {
         return TAPE_NULL;
     }

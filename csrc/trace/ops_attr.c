@@ -45,7 +45,7 @@ attr_residual(Recorder *r, PyObject *name, bool method)
 
     if (kind != FRONT_FOREIGN) {
         st = rec_pure(r, kind == FRONT_ARRAY ? TAPE_NODE : TAPE_PCALL, DO_GETATTR, 0, real, ref, 2,
-                      NULL, &res, &out);
+                      NULL, 1, &res, &out);
     } else {
         bool plain = !(Py_TYPE(real[0])->tp_flags & Py_TPFLAGS_HEAPTYPE)
             && Py_TYPE(real[0])->tp_getattro == PyObject_GenericGetAttr;

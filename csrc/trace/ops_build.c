@@ -477,7 +477,7 @@ unpack_array(Recorder *r, PyObject *array, TapeRef ref, int n)
 {
     PyObject *len, *item[64];
     TapeRef out[64], len_ref;
-    RecStatus st = rec_pure(r, TAPE_PCALL, DO_LEN, 0, &array, &ref, 1, NULL, &len, &len_ref);
+    RecStatus st = rec_pure(r, TAPE_PCALL, DO_LEN, 0, &array, &ref, 1, NULL, 0, &len, &len_ref);
 
     if (st != REC_OK) {
         return st;
@@ -493,7 +493,7 @@ unpack_array(Recorder *r, PyObject *array, TapeRef ref, int n)
         PyObject *index = PyLong_FromLong(i);
         PyObject *real[2] = {array, index};
         st = index == NULL ? REC_ERROR
-                           : rec_pure(r, TAPE_NODE, DO_GETITEM, 0, real, a, 2, NULL, &item[i], &out[i]);
+                           : rec_pure(r, TAPE_NODE, DO_GETITEM, 0, real, a, 2, NULL, 0, &item[i], &out[i]);
         Py_XDECREF(index);
         if (st != REC_OK) {
             while (i-- > 0) {

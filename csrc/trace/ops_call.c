@@ -384,7 +384,7 @@ call_array(Recorder *r, Call *c, FrontKind kind)
     PyObject *res;
     TapeRef out;
     RecStatus st = rec_pure(r, kind == FRONT_ARRAY ? TAPE_NODE : TAPE_PCALL, DO_CALL, 0, c->real, c->ref,
-                            (uint32_t)c->n + 1, c->kwnames, &res, &out);
+                            (uint32_t)c->n + 1, c->kwnames, c->pop, &res, &out);
 
     if (st == REC_OK) {
         rec_replace_steal(r, c->pop, res, out);

@@ -223,7 +223,7 @@ void rec_guard_no_attr(Recorder *r, TapeRef obj, PyObject *name);
 
 /* A pure operation on these operands (PCALL or NODE by phase): runs it, gives value and ref. */
 RecStatus rec_pure(Recorder *r, TapeOp op, CallKind kind, uint32_t oparg, PyObject *const *real,
-                   const TapeRef *ref, uint32_t n, PyObject *kwnames, PyObject **res, TapeRef *out);
+                   const TapeRef *ref, uint32_t n, PyObject *kwnames, int pop, PyObject **res, TapeRef *out);
 /* A residual operation; `pop` operands leave the stack first. The caller then replaces them by the result. */
 RecStatus rec_residual(Recorder *r, CallKind kind, uint32_t oparg, PyObject *const *real,
                        const TapeRef *ref, uint32_t n, PyObject *kwnames, int pop, int flags,
@@ -245,6 +245,7 @@ RecStatus rec_branch(Recorder *r, bool *outcome);       /* truth of the top of t
 RecStatus rec_backward(Recorder *r, int target);        /* a jump back to a loop head */
 RecStatus rec_at_head(Recorder *r);     /* before an instruction: is it an ancestor's loop head? */
 bool rec_inlineable(PyObject *func);
+bool rec_is_inert(PyObject *obj);        /* its death runs no Python code */
 
 /* Results of a handler's real operation that is not on the frames' own stack. */
 typedef RecStatus (*RecHandler)(Recorder *r, int oparg);

@@ -30,9 +30,5 @@ def _backend(name: str, **options: Any) -> Callable[[Any], Any]:
 ENGINES: dict[str, Callable[[Any], Any]] = {
     "plain": lambda function: function,
     "eager": _backend("eager"),
-    "interp": _backend("interp"),
-    "c": _backend("c"),
     "eager+stress": _backend("eager", stress=STRESS),
-    "interp+stress": _backend("interp", stress=STRESS),
-    "c+stress": _backend("c", stress=STRESS),
 }

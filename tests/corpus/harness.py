@@ -208,7 +208,8 @@ def observe(function: Callable[..., Any], program: Program, module: types.Module
         "stdout": out.getvalue(),
         "stderr": err.getvalue(),
         "warnings": [(w.category.__name__, str(w.message), pathlib.Path(w.filename).name, w.lineno)
-                     for w in warned],
+                     for w in warned
+                     if not str(w.message).startswith("ccompile: ")],  # ours, about limits
         "numpy errors": sorted(np.geterr().items()),
         "handled": repr(sys.exc_info()[1]),
     }
