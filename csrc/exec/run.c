@@ -66,6 +66,20 @@ act_free(Act *act)
     }
 }
 
+/* A side trace goes on with the objects of the image: only what a jump back needs stays here, so
+ * that objects die when the program lets them go. */
+static void
+act_trim(Act *act)
+{
+    const Trace *t = act->t;
+
+    for (uint32_t i = 0; i < t->nreg; i++) {
+        if (t->keep == NULL || !t->keep[i]) {
+            Py_CLEAR(act->reg[i]);
+        }
+    }
+}
+
 static void
 act_set_steal(Act *act, const TapeIns *in, PyObject *value)
 {
@@ -467,6 +481,7 @@ leave_at(Run *run, uint32_t snap, uint32_t first_side, Image *im)
             }
             sub->side_index = first_side;
             cc_free(im->obj);
+            act_trim(act);
             run->act = sub;
             run->pc = 0;
             return RUN_NEXT;
@@ -526,6 +541,7 @@ side_missed(Run *run)
     run->act = sub->parent;
     sub->parent = NULL;
     act_free(sub);
+    /* the parent was trimmed: its slots are the image, nothing else is asked of it */
     return leave_at(run, snap, next, &im);
 }
 

@@ -54,6 +54,7 @@ tape_free(Trace *t)
     cc_free(t->arr);
     cc_free(t->place);
     cc_free(t->exit);
+    cc_free(t->keep);
     cc_free(t);
     for (uint32_t i = 0; i < nkonst; i++) {
         Py_XDECREF(konst[i]);

@@ -165,6 +165,7 @@ struct Trace {
     uint64_t entered, completed, faults;
     uint32_t running;                   /* activations that are in it */
     bool dead;                          /* unlinked: freed when the last activation ends */
+    uint8_t *keep;                      /* by register: needed at an anchor while a side trace runs; NULL = none */
     void *plan_owner;                   /* compiled plans; freed by the hook below */
     void (*plan_free)(void *);
 };

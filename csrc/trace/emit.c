@@ -517,6 +517,35 @@ lives_release(Recorder *r)
     return ok;
 }
 
+/* What a jump back to an anchor finds in registers: the slots that the anchor does not carry. */
+static bool
+keep_at_anchors(Trace *t)
+{
+    if (t->nanchor == 0) {
+        return true;
+    }
+    t->keep = cc_calloc(t->nreg + 1, 1);
+    for (uint32_t i = 0; t->keep != NULL && i < t->nanchor; i++) {
+        const TapeSnap *s = &t->snap[t->anchor[i].snap];
+        for (uint32_t k = 0; k < s->nframes; k++) {
+            const TapeFrame *f = &t->frame[s->frame + k];
+            for (uint32_t j = 0; j < f->nlocals + f->nstack + 2; j++) {
+                TapeRef ref = j < f->nlocals + f->nstack ? t->opnd[f->slot + j]
+                            : j == f->nlocals + f->nstack ? f->func : f->extra;
+                if (TAPE_KIND(ref) == TAPE_REG) {
+                    t->keep[TAPE_INDEX(ref)] = 1;
+                }
+            }
+        }
+    }
+    for (uint32_t i = 0; t->keep != NULL && i < t->nanchor; i++) {
+        for (uint32_t k = 0; k < t->anchor[i].ncarried; k++) {
+            t->keep[t->opnd[t->anchor[i].first + k]] = 0;
+        }
+    }
+    return t->keep != NULL;
+}
+
 bool
 rec_finish(Recorder *r)
 {
@@ -526,7 +555,7 @@ rec_finish(Recorder *r)
         return false;
     }
     r->t->exit = cc_calloc(r->t->nsnap, sizeof(*r->t->exit));
-    if (r->t->exit == NULL || !lives_release(r)) {
+    if (r->t->exit == NULL || !lives_release(r) || !keep_at_anchors(r->t)) {
         return false;
     }
     if (!tape_verify(r->t, &st)) {
