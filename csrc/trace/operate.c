@@ -94,8 +94,11 @@ fold(Recorder *r, TapeOp op, const TapeRef *ref, uint32_t n, PyObject *res)
     if (op != TAPE_PCALL || !is_plain(res)) {
         return TAPE_NULL;
     }
-    if (PyUnicode_CheckExact(res) ? PyUnicode_GET_LENGTH(res) > 4096
-                                  : PyLong_CheckExact(res) && Py_SIZE(res) > 64) {
+    int big = 0;
+    if (PyLong_CheckExact(res)) {
+        PyLong_AsLongLongAndOverflow(res, &big);
+    }
+    if (big || (PyUnicode_CheckExact(res) && PyUnicode_GET_LENGTH(res) > 4096)) {
         return TAPE_NULL;
     }
     for (uint32_t i = 0; i < n; i++) {
