@@ -29,6 +29,7 @@ bool front_knows(PyObject *callable);
 
 void front_describe(PyObject *array, TapeArr *out);     /* false layouts of rank > 8: see front_is_array */
 bool front_matches(PyObject *array, const TapeArr *want);
+void front_meta(PyObject *obj, TapeMeta *out);  /* form NONE for what is no number and no array */
 void front_result(PyObject *obj, int16_t *dtype, int16_t *ndim);        /* -1, -1 when not an array */
 
 /* Array work outside frames: of the program's own error state, what it ignores stays ignored and

@@ -471,6 +471,32 @@ front_matches(PyObject *array, const TapeArr *want)
 }
 
 void
+front_meta(PyObject *obj, TapeMeta *out)
+{
+    memset(out, 0, sizeof(*out));
+    if (front_is_array(obj)) {
+        PyArrayObject *a = (PyArrayObject *)obj;
+        out->form = META_ARRAY;
+        out->ndim = (uint8_t)PyArray_NDIM(a);
+        out->layout = layout_of(a);
+        out->view = PyArray_BASE(a) != NULL;
+        out->dtype = (int16_t)PyArray_TYPE(a);
+        for (int i = 0; i < out->ndim; i++) {
+            out->dim[i] = PyArray_DIM(a, i);
+        }
+    } else if (front_is_scalar(obj)) {
+        PyArray_Descr *d = PyArray_DescrFromScalar(obj);
+        out->form = META_SCALAR;
+        out->dtype = (int16_t)(d == NULL ? -1 : d->type_num);
+        Py_XDECREF(d);
+        PyErr_Clear();
+    } else {
+        out->form = PyBool_Check(obj) ? META_BOOL : PyLong_CheckExact(obj) ? META_INT
+                  : PyFloat_CheckExact(obj) ? META_FLOAT : META_NONE;
+    }
+}
+
+void
 front_result(PyObject *obj, int16_t *dtype, int16_t *ndim)
 {
     if (front_is_array(obj)) {

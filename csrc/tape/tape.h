@@ -84,6 +84,17 @@ typedef struct {
     bool writeable;
 } TapeArr;
 
+/* What a register held while recording, for whoever makes kernels of the array work. Sizes are
+ * examples: guards fix only what TapeArr and TapeCheck say. */
+typedef enum { META_NONE, META_ARRAY, META_SCALAR, META_INT, META_FLOAT, META_BOOL } TapeForm;
+typedef struct {
+    uint8_t form;                       /* TapeForm; SCALAR: a NumPy scalar; INT FLOAT BOOL: Python's */
+    uint8_t ndim, layout;               /* TapeLayout, arrays only */
+    bool view;                          /* of memory that another object owns */
+    int16_t dtype;                      /* NumPy type number; arrays and scalars */
+    int64_t dim[TAPE_MAX_NDIM];
+} TapeMeta;
+
 /* -- Virtual objects ----------------------------------------------------------- */
 
 typedef enum {
@@ -152,6 +163,7 @@ struct Trace {
     TapeAnchor *anchor;
     TapeCheck *chk;                     /* chk[0] unused */
     TapeArr *arr;
+    TapeMeta *meta;                     /* by register; NULL once plans were made */
     TapePlace *place;
     TapeExit *exit;                     /* one per snapshot */
     uint32_t nins, nopnd, nkonst, nvirt, nsnap, nframe, nanchor, nchk, narr, nplace;

@@ -50,6 +50,7 @@ rec_guard_type(Recorder *r, TapeRef ref, PyObject *real)
         reg = rec_reg(r, ref);
         reg->type = tp;
         reg->type_epoch = r->epoch;
+        rec_note_meta(r, ref, real);
     }
 }
 
@@ -152,6 +153,7 @@ rec_guard_array(Recorder *r, TapeRef ref, PyObject *real)
     if (!r->broken) {
         reg = rec_reg(r, ref);
         reg->arr_epoch = r->epoch;
+        rec_note_meta(r, ref, real);
         reg->type = Py_TYPE(real);
         front_result(real, &reg->dtype, &reg->ndim);
     }

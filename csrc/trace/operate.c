@@ -119,6 +119,7 @@ note_result(Recorder *r, TapeRef out, PyObject *res, PyObject *const *real, uint
     reg->type = Py_TYPE(res);
     reg->type_epoch = r->epoch;
     front_result(res, &reg->dtype, &reg->ndim);
+    rec_note_meta(r, out, res);
     reg->priv = true;
     for (uint32_t i = 0; i < n; i++) {
         if (real[i] == res) {

@@ -103,7 +103,7 @@ typedef struct {
 
     Trace *t;
     uint32_t cap_ins, cap_opnd, cap_konst, cap_virt, cap_snap, cap_frame, cap_anchor, cap_chk,
-        cap_arr, cap_place;
+        cap_arr, cap_place, cap_meta;
     RecReg *reg;
     uint32_t cap_reg;
     RecVirt *virt;
@@ -156,6 +156,7 @@ rec_top(Recorder *r)
 TapeRef rec_ref(Recorder *r, TapeRef ref);      /* a virtual object that was built: its register */
 TapeRef rec_const(Recorder *r, PyObject *obj);
 TapeRef rec_const_int(Recorder *r, Py_ssize_t value);
+void rec_note_meta(Recorder *r, TapeRef ref, PyObject *real);    /* what the register held */
 TapeRef rec_newreg(Recorder *r, TapePhase phase);
 static inline RecReg *
 rec_reg(Recorder *r, TapeRef ref)
