@@ -452,7 +452,8 @@ pads_front(const CcGraph *g, CcRef r)
     CcRef x = cc_arg(g, r, 0);
     uint32_t from = g->node[x].ndim, to = g->node[r].ndim, both = from < to ? from : to;
     for (uint32_t i = 1; i <= from || i <= to; i++) {   /* i-th axis from the right */
-        CcDim a = i <= from ? cc_shape(g, x)[from - i] : 0, b = i <= to ? cc_shape(g, r)[to - i] : 0;
+        CcDim a = i <= from ? cc_shape(g, x)[from - i] : 0;
+        CcDim b = i <= to ? cc_shape(g, r)[to - i] : 0;
         if (i <= both ? !cc_dim_same(g, a, b) : !cc_dim_equals(g, a == 0 ? b : a, 1)) {
             return false;
         }

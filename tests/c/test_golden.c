@@ -9,8 +9,8 @@
  *       ...
  *
  * Lines before the first case are a comment. `grad` in a pass list differentiates the first output
- * with respect to every float array parameter and appends the gradients as outputs. A failure prints
- * `error: REASON detail`. Run from the root of the repository, or give its path; with
+ * with respect to every float array parameter and appends the gradients as outputs. A failure
+ * prints `error: REASON detail`. Run from the root of the repository, or give its path; with
  * --update-golden the `out:` parts are rewritten: review the diff. */
 #include "ir/build.h"
 #include "pass/pass.h"

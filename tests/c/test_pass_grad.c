@@ -1,5 +1,5 @@
-/* tests/c/test_pass_grad.c - gradients against central differences in f64, for every op row that has
- * a derivative rule, and the documented choices at ties. */
+/* tests/c/test_pass_grad.c - gradients against central differences in f64, for every op row that
+ * has a derivative rule, and the documented choices at ties. */
 #include "base/mem.h"
 #include "ir/build.h"
 #include "pass/pass.h"
@@ -197,7 +197,8 @@ test_central_differences(void)
         check_case(&cases[i], &seed, covered);
     }
     for (int op = 0; op < CC_OP__COUNT; op++) {
-        bool rule = strcmp(cc_op_info[op].vjp, "none") != 0 && strcmp(cc_op_info[op].vjp, "zero") != 0;
+        const char *vjp = cc_op_info[op].vjp;
+        bool rule = strcmp(vjp, "none") != 0 && strcmp(vjp, "zero") != 0;
         if (rule && !covered[op]) {
             printf("no gradient case for %s\n", cc_op_info[op].name);
             T_CHECK(false);
@@ -289,7 +290,7 @@ test_ties(void)
     expect(A "%2 = FLOOR %1\n%3 = MUL %1 %2", 0, V(1.5, 2.5, -1.5, 0.5), ones, V(1, 2, -2, 0));
 }
 
-/* -- What has no gradient ----------------------------------------------------------------------- */
+/* -- What has no gradient ------------------------------------------------------------------- */
 
 static void
 expect_no_gradient(const char *text, const char *node)
