@@ -3,8 +3,8 @@
  *
  * A rule vjp_x(gr, r, adj) is called for an active node r with its adjoint (same dtype and shape)
  * and adds to the adjoints of r's operands. What it adds for operands that are not active is
- * dropped. It returns false with gr->st filled. All builders take 0 for "failed before" and return 0,
- * so a formula is checked once, by grad_add(). */
+ * dropped. It returns false with gr->st filled. All builders take 0 for "failed before" and
+ * return 0, so a formula is checked once, by grad_add(). */
 #ifndef CC_PASS_GRAD_H
 #define CC_PASS_GRAD_H
 
