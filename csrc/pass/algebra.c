@@ -363,7 +363,8 @@ algebra_still(const CcGraph *g, CcRef r)        /* moves that move nothing */
         return all_dims_are(g, r, 0, 2 * ndim, 0) ? a : r;
     case CC_OP_CONCAT:
         return nd->narg == 1 ? a : r;
-    case CC_OP_SUM:
+    case CC_OP_SUM:                     /* starts at +0.0, so it turns -0.0 into that */
+        return cc_attrs(g, r)[0] == 0 && !cc_dtype_is_float((CcDtype)nd->dtype) ? a : r;
     case CC_OP_PROD:
     case CC_OP_MAX:
     case CC_OP_MIN:

@@ -174,8 +174,10 @@ ref_int(int op, uint64_t x, uint64_t y, bool big)
     case CC_OP_SUB: return x - y;
     case CC_OP_MUL: return x * y;
     case CC_OP_SQUARE: return x * x;
-    case CC_OP_MAXIMUM: return less ? y : x;
-    case CC_OP_MINIMUM: return less ? x : y;
+    case CC_OP_MAXIMUM:
+    case CC_OP_FMAX: return less ? y : x;
+    case CC_OP_MINIMUM:
+    case CC_OP_FMIN: return less ? x : y;
     case CC_OP_BAND: return x & y;
     case CC_OP_BOR: return x | y;
     case CC_OP_BXOR: return x ^ y;
