@@ -29,14 +29,14 @@
 typedef bool (*GradRule)(Grad *gr, CcRef r, CcRef adj);
 
 bool
-vjp_none(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_none(Grad *gr, CcRef r, CcRef adj)
 {
     (void)adj;
     return cc_fail(gr->st, CC_REASON_NO_GRADIENT, "%%%u: %s", r, cc_info(gr->g, r)->name);
 }
 
 bool
-vjp_zero(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_zero(Grad *gr, CcRef r, CcRef adj)
 {
     (void)gr, (void)r, (void)adj;
     return true;
@@ -44,40 +44,10 @@ vjp_zero(Grad *gr, CcRef r, CcRef adj)
 
 static const GradRule grad_rule[CC_OP__COUNT] = {
 #define CC_OP(name, n, cls, flags, dtype, shape, attrs, exact, ff, fi, fixed, vjp, text)          \
-    [CC_OP_##name] = vjp_##vjp,
+    [CC_OP_##name] = pass_vjp_##vjp,
 #include "../ir/op.def"
 #undef CC_OP
 };
-
-/* -- Accumulation -------------------------------------------------------------------------- */
-
-CcDtype
-grad_dtype(const Grad *gr, CcRef r)
-{
-    return (CcDtype)gr->g->node[r].dtype;
-}
-
-bool
-grad_wants(const Grad *gr, CcRef r, uint32_t i)
-{
-    return gr->active[cc_arg(gr->g, r, i)] != 0;
-}
-
-bool
-grad_add(Grad *gr, CcRef r, uint32_t i, CcRef part)
-{
-    CcRef to = cc_arg(gr->g, r, i);
-
-    if (part == 0) {
-        return false;
-    }
-    if (!gr->active[to]) {
-        return true;
-    }
-    gr->adj[to] = gr->adj[to] == 0 ? part : cc_build_binary(gr->g, CC_OP_ADD, gr->adj[to], part,
-                                                            gr->st);
-    return gr->adj[to] != 0;
-}
 
 /* -- The walk ------------------------------------------------------------------------------- */
 
@@ -89,7 +59,7 @@ grad_mark_active(Grad *gr, CcRef last)
     for (CcRef r = 1; r <= last; r++) {
         const CcNode *nd = &g->node[r];
         bool carries = cc_dtype_is_float((CcDtype)nd->dtype) || nd->dtype == CC_DTYPE_OPAQUE;
-        for (uint32_t i = 0; i < nd->narg && carries && grad_rule[nd->op] != vjp_zero; i++) {
+        for (uint32_t i = 0; i < nd->narg && carries && grad_rule[nd->op] != pass_vjp_zero; i++) {
             gr->active[r] |= gr->active[cc_arg(g, r, i)];
         }
     }

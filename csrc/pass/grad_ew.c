@@ -1,62 +1,5 @@
-/* pass/grad_ew.c - derivative rules of elementwise ops, and the helpers of all rules. Conventions:
- * grad.c. */
+/* pass/grad_ew.c - derivative rules of elementwise ops. Conventions: grad.c. */
 #include "grad.h"
-
-/* -- Helpers ------------------------------------------------------------------------------ */
-
-uint8_t
-grad_shape(const Grad *gr, CcRef r, CcDim *dim)
-{
-    for (uint32_t i = 0; i < gr->g->node[r].ndim; i++) {
-        dim[i] = cc_shape(gr->g, r)[i];
-    }
-    return gr->g->node[r].ndim;
-}
-
-CcRef
-grad_spread(Grad *gr, CcRef v, CcRef like)
-{
-    CcDim dim[CC_MAX_NDIM];
-
-    if (v == 0 || like == 0) {
-        return 0;
-    }
-    uint8_t ndim = grad_shape(gr, like, dim);
-    return cc_build_broadcast(gr->g, v, ndim, dim, gr->st);
-}
-
-CcRef
-grad_const(Grad *gr, double value, CcRef like)
-{
-    if (like == 0) {
-        return 0;
-    }
-    return grad_spread(gr, cc_build_const_f64(gr->g, grad_dtype(gr, like), value, gr->st), like);
-}
-
-CcRef
-grad_1(Grad *gr, CcOp op, CcRef a)
-{
-    return a == 0 ? 0 : cc_build_unary(gr->g, op, a, gr->st);
-}
-
-CcRef
-grad_2(Grad *gr, CcOp op, CcRef a, CcRef b)
-{
-    return a == 0 || b == 0 ? 0 : cc_build_binary(gr->g, op, a, b, gr->st);
-}
-
-CcRef
-grad_where(Grad *gr, CcRef cond, CcRef a, CcRef b)
-{
-    return cond == 0 || a == 0 || b == 0 ? 0 : cc_build_where(gr->g, cond, a, b, gr->st);
-}
-
-CcRef
-grad_scale(Grad *gr, CcRef a, double value)
-{
-    return grad_2(gr, CC_OP_MUL, a, grad_const(gr, value, a));
-}
 
 #define MUL(a, b) grad_2(gr, CC_OP_MUL, a, b)
 #define DIV(a, b) grad_2(gr, CC_OP_DIV, a, b)
@@ -67,7 +10,7 @@ grad_scale(Grad *gr, CcRef a, double value)
 
 /* A rule of one operand x (result y): what is added to x's adjoint. */
 #define RULE_1(name, formula)                                                                     \
-    bool vjp_##name(Grad *gr, CcRef r, CcRef adj)                                                 \
+    bool pass_vjp_##name(Grad *gr, CcRef r, CcRef adj)                                            \
     {                                                                                             \
         CcRef x = cc_arg(gr->g, r, 0), y = r;                                                     \
         (void)x, (void)y;                                                                         \
@@ -86,19 +29,19 @@ RULE_1(cast, cc_build_cast(gr->g, adj, grad_dtype(gr, x), gr->st))
 RULE_1(relu, grad_where(gr, grad_2(gr, CC_OP_LE, y, CONST(0.0)), CONST(0.0), adj))
 
 bool
-vjp_add(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_add(Grad *gr, CcRef r, CcRef adj)
 {
     return grad_add(gr, r, 0, adj) && grad_add(gr, r, 1, adj);
 }
 
 bool
-vjp_sub(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_sub(Grad *gr, CcRef r, CcRef adj)
 {
     return grad_add(gr, r, 0, adj) && (!grad_wants(gr, r, 1) || grad_add(gr, r, 1, NEG(adj)));
 }
 
 bool
-vjp_mul(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_mul(Grad *gr, CcRef r, CcRef adj)
 {
     CcRef a = cc_arg(gr->g, r, 0), b = cc_arg(gr->g, r, 1);
 
@@ -107,7 +50,7 @@ vjp_mul(Grad *gr, CcRef r, CcRef adj)
 }
 
 bool
-vjp_div(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_div(Grad *gr, CcRef r, CcRef adj)
 {
     CcRef b = cc_arg(gr->g, r, 1);
 
@@ -116,25 +59,25 @@ vjp_div(Grad *gr, CcRef r, CcRef adj)
 }
 
 static bool
-vjp_remainder(Grad *gr, CcRef r, CcRef adj, CcRef quotient)
+grad_remainder(Grad *gr, CcRef r, CcRef adj, CcRef quotient)
 {
     return grad_add(gr, r, 0, adj) && grad_add(gr, r, 1, NEG(MUL(adj, quotient)));
 }
 
 bool
-vjp_mod(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_mod(Grad *gr, CcRef r, CcRef adj)
 {
     CcRef a = cc_arg(gr->g, r, 0), b = cc_arg(gr->g, r, 1);
 
-    return vjp_remainder(gr, r, adj, grad_2(gr, CC_OP_FLOORDIV, a, b));
+    return grad_remainder(gr, r, adj, grad_2(gr, CC_OP_FLOORDIV, a, b));
 }
 
 bool
-vjp_fmod(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_fmod(Grad *gr, CcRef r, CcRef adj)
 {
     CcRef a = cc_arg(gr->g, r, 0), b = cc_arg(gr->g, r, 1);
 
-    return vjp_remainder(gr, r, adj, grad_1(gr, CC_OP_TRUNC, DIV(a, b)));
+    return grad_remainder(gr, r, adj, grad_1(gr, CC_OP_TRUNC, DIV(a, b)));
 }
 
 /* a**b: constants 1 and 2 need no POW, and no WHERE is needed where b is a constant but 0. */
@@ -165,7 +108,7 @@ pow_base(Grad *gr, CcRef r, CcRef adj)
 }
 
 bool
-vjp_pow(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_pow(Grad *gr, CcRef r, CcRef adj)
 {
     CcRef a = cc_arg(gr->g, r, 0), b = cc_arg(gr->g, r, 1);
 
@@ -185,7 +128,7 @@ vjp_pow(Grad *gr, CcRef r, CcRef adj)
 
 /* beats: LT for MINIMUM's first operand ... the comparison under which an operand gets nothing. */
 static bool
-vjp_extreme(Grad *gr, CcRef r, CcRef adj, CcOp loses, CcOp wins)
+grad_extreme(Grad *gr, CcRef r, CcRef adj, CcOp loses, CcOp wins)
 {
     CcRef a = cc_arg(gr->g, r, 0), b = cc_arg(gr->g, r, 1);
     CcRef shared = grad_where(gr, grad_2(gr, CC_OP_EQ, a, b), grad_scale(gr, adj, 0.5), adj);
@@ -196,19 +139,19 @@ vjp_extreme(Grad *gr, CcRef r, CcRef adj, CcOp loses, CcOp wins)
 }
 
 bool
-vjp_maximum(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_maximum(Grad *gr, CcRef r, CcRef adj)
 {
-    return vjp_extreme(gr, r, adj, CC_OP_LT, CC_OP_GT);
+    return grad_extreme(gr, r, adj, CC_OP_LT, CC_OP_GT);
 }
 
 bool
-vjp_minimum(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_minimum(Grad *gr, CcRef r, CcRef adj)
 {
-    return vjp_extreme(gr, r, adj, CC_OP_GT, CC_OP_LT);
+    return grad_extreme(gr, r, adj, CC_OP_GT, CC_OP_LT);
 }
 
 static bool
-vjp_extreme_number(Grad *gr, CcRef r, CcRef adj, CcOp first_wins)
+grad_extreme_number(Grad *gr, CcRef r, CcRef adj, CcOp first_wins)
 {
     CcRef a = cc_arg(gr->g, r, 0), b = cc_arg(gr->g, r, 1), zero = CONST(0.0);
     CcRef first = grad_2(gr, CC_OP_LOR, grad_2(gr, first_wins, a, b), grad_1(gr, CC_OP_ISNAN, b));
@@ -218,19 +161,19 @@ vjp_extreme_number(Grad *gr, CcRef r, CcRef adj, CcOp first_wins)
 }
 
 bool
-vjp_fmax(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_fmax(Grad *gr, CcRef r, CcRef adj)
 {
-    return vjp_extreme_number(gr, r, adj, CC_OP_GE);
+    return grad_extreme_number(gr, r, adj, CC_OP_GE);
 }
 
 bool
-vjp_fmin(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_fmin(Grad *gr, CcRef r, CcRef adj)
 {
-    return vjp_extreme_number(gr, r, adj, CC_OP_LE);
+    return grad_extreme_number(gr, r, adj, CC_OP_LE);
 }
 
 bool
-vjp_where(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_where(Grad *gr, CcRef r, CcRef adj)
 {
     CcRef cond = cc_arg(gr->g, r, 0), zero = CONST(0.0);
 
@@ -240,7 +183,7 @@ vjp_where(Grad *gr, CcRef r, CcRef adj)
 
 /* The sign of the result over the sign of the operand; the second operand gets 0. */
 bool
-vjp_copysign(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_copysign(Grad *gr, CcRef r, CcRef adj)
 {
     CcRef a = cc_arg(gr->g, r, 0), zero = CONST(0.0);
     CcRef ratio = MUL(grad_1(gr, CC_OP_SIGN, a), grad_1(gr, CC_OP_SIGN, r));
@@ -267,7 +210,7 @@ RULE_1(sigmoid, MUL(MUL(adj, SUB(CONST(1.0), y)), y))
 RULE_1(erf, MUL(adj, grad_scale(gr, grad_1(gr, CC_OP_EXP, NEG(MUL(x, x))), TWO_OVER_SQRT_PI)))
 
 bool
-vjp_logaddexp(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_logaddexp(Grad *gr, CcRef r, CcRef adj)
 {
     CcRef a = cc_arg(gr->g, r, 0), b = cc_arg(gr->g, r, 1);
 
@@ -277,7 +220,7 @@ vjp_logaddexp(Grad *gr, CcRef r, CcRef adj)
 
 /* x * cdf(x): cdf + x * pdf */
 bool
-vjp_gelu(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_gelu(Grad *gr, CcRef r, CcRef adj)
 {
     CcRef x = cc_arg(gr->g, r, 0);
     CcRef erf = grad_1(gr, CC_OP_ERF, grad_scale(gr, x, SQRT_HALF));
@@ -313,7 +256,7 @@ RULE_1(acosh, DIV(adj, root_of(gr, x, 1, -1)))
 RULE_1(atanh, DIV(adj, SUB(CONST(1.0), MUL(x, x))))
 
 bool
-vjp_atan2(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_atan2(Grad *gr, CcRef r, CcRef adj)
 {
     CcRef a = cc_arg(gr->g, r, 0), b = cc_arg(gr->g, r, 1);
     CcRef part = DIV(adj, ADD(MUL(a, a), MUL(b, b)));
@@ -322,7 +265,7 @@ vjp_atan2(Grad *gr, CcRef r, CcRef adj)
 }
 
 bool
-vjp_hypot(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_hypot(Grad *gr, CcRef r, CcRef adj)
 {
     CcRef a = cc_arg(gr->g, r, 0), b = cc_arg(gr->g, r, 1);
 

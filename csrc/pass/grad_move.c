@@ -14,7 +14,7 @@ move_zeros(Grad *gr, CcRef like)
 }
 
 bool
-vjp_reshape(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_reshape(Grad *gr, CcRef r, CcRef adj)
 {
     CcDim dim[CC_MAX_NDIM];
     uint8_t ndim = grad_shape(gr, cc_arg(gr->g, r, 0), dim);
@@ -23,7 +23,7 @@ vjp_reshape(Grad *gr, CcRef r, CcRef adj)
 }
 
 bool
-vjp_transpose(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_transpose(Grad *gr, CcRef r, CcRef adj)
 {
     uint8_t back[CC_MAX_NDIM];
 
@@ -35,7 +35,7 @@ vjp_transpose(Grad *gr, CcRef r, CcRef adj)
 
 /* Sum over the axes that were added or stretched. */
 bool
-vjp_broadcast(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_broadcast(Grad *gr, CcRef r, CcRef adj)
 {
     CcGraph *g = gr->g;
     CcRef x = cc_arg(g, r, 0);
@@ -67,7 +67,7 @@ slice_of(const Grad *gr, CcRef r, CcDim *start, int64_t *step)
 }
 
 bool
-vjp_slice(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_slice(Grad *gr, CcRef r, CcRef adj)
 {
     CcDim start[CC_MAX_NDIM];
     int64_t step[CC_MAX_NDIM];
@@ -79,7 +79,7 @@ vjp_slice(Grad *gr, CcRef r, CcRef adj)
 }
 
 bool
-vjp_update(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_update(Grad *gr, CcRef r, CcRef adj)
 {
     CcRef value = cc_arg(gr->g, r, 1);
     CcDim start[CC_MAX_NDIM], size[CC_MAX_NDIM];
@@ -98,7 +98,7 @@ vjp_update(Grad *gr, CcRef r, CcRef adj)
 }
 
 bool
-vjp_concat(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_concat(Grad *gr, CcRef r, CcRef adj)
 {
     CcGraph *g = gr->g;
     uint32_t axis = (uint32_t)cc_attrs(g, r)[0], ndim = g->node[r].ndim;
@@ -125,7 +125,7 @@ vjp_concat(Grad *gr, CcRef r, CcRef adj)
 
 /* The array gets its part; the value all that is around it. */
 bool
-vjp_pad(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_pad(Grad *gr, CcRef r, CcRef adj)
 {
     CcGraph *g = gr->g;
     CcRef x = cc_arg(g, r, 0);
@@ -154,7 +154,7 @@ vjp_pad(Grad *gr, CcRef r, CcRef adj)
 /* -- Indexing --------------------------------------------------------------------------------- */
 
 bool
-vjp_gather(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_gather(Grad *gr, CcRef r, CcRef adj)
 {
     CcGraph *g = gr->g;
     uint32_t axis = (uint32_t)cc_attrs(g, r)[0];
@@ -166,7 +166,7 @@ vjp_gather(Grad *gr, CcRef r, CcRef adj)
 }
 
 bool
-vjp_scatter_add(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_scatter_add(Grad *gr, CcRef r, CcRef adj)
 {
     uint32_t axis = (uint32_t)cc_attrs(gr->g, r)[0];
 
@@ -179,7 +179,7 @@ vjp_scatter_add(Grad *gr, CcRef r, CcRef adj)
 
 /* y = a' @ b', a' = a or its transpose: da' = adj @ b'^T, db' = a'^T @ adj, in stored order. */
 bool
-vjp_matmul(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_matmul(Grad *gr, CcRef r, CcRef adj)
 {
     CcGraph *g = gr->g;
     CcRef a = cc_arg(g, r, 0), b = cc_arg(g, r, 1);
@@ -218,7 +218,7 @@ conv_like(Grad *gr, CcOp op, CcRef r, CcRef a, CcRef b, CcRef like)
 /* y = conv(x, w), dx = conv_dx(dy, w), dw = conv_dw(dy, x) are one trilinear form seen from three
  * sides, so the derivatives of each are the other two. */
 bool
-vjp_conv2d(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_conv2d(Grad *gr, CcRef r, CcRef adj)
 {
     CcRef x = cc_arg(gr->g, r, 0), w = cc_arg(gr->g, r, 1);
 
@@ -229,7 +229,7 @@ vjp_conv2d(Grad *gr, CcRef r, CcRef adj)
 }
 
 bool
-vjp_conv2d_dx(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_conv2d_dx(Grad *gr, CcRef r, CcRef adj)
 {
     CcRef dy = cc_arg(gr->g, r, 0), w = cc_arg(gr->g, r, 1);
 
@@ -240,7 +240,7 @@ vjp_conv2d_dx(Grad *gr, CcRef r, CcRef adj)
 }
 
 bool
-vjp_conv2d_dw(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_conv2d_dw(Grad *gr, CcRef r, CcRef adj)
 {
     CcRef dy = cc_arg(gr->g, r, 0), x = cc_arg(gr->g, r, 1);
 
@@ -251,7 +251,7 @@ vjp_conv2d_dw(Grad *gr, CcRef r, CcRef adj)
 }
 
 bool
-vjp_maxpool2d(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_maxpool2d(Grad *gr, CcRef r, CcRef adj)
 {
     CcGraph *g = gr->g;
     CcRef x = cc_arg(g, r, 0);
@@ -268,7 +268,7 @@ vjp_maxpool2d(Grad *gr, CcRef r, CcRef adj)
 
 /* The element of adj at each place: all planes flat, places offset by their plane. */
 bool
-vjp_maxpool2d_dx(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_maxpool2d_dx(Grad *gr, CcRef r, CcRef adj)
 {
     CcGraph *g = gr->g;
     CcRef place = cc_arg(g, r, 1);

@@ -46,13 +46,13 @@ red_count(Grad *gr, CcRef r, uint64_t axes, int64_t less, CcRef like)
 /* -- Reductions --------------------------------------------------------------------------- */
 
 bool
-vjp_sum(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_sum(Grad *gr, CcRef r, CcRef adj)
 {
     return grad_add(gr, r, 0, red_spread(gr, r, adj, (uint64_t)cc_attrs(gr->g, r)[0]));
 }
 
 bool
-vjp_mean(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_mean(Grad *gr, CcRef r, CcRef adj)
 {
     uint64_t axes = (uint64_t)cc_attrs(gr->g, r)[0];
     CcRef each = DIV(adj, red_count(gr, r, axes, 0, adj));
@@ -75,13 +75,13 @@ var_slope(Grad *gr, CcRef r, CcRef adj)
 }
 
 bool
-vjp_var(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_var(Grad *gr, CcRef r, CcRef adj)
 {
     return grad_add(gr, r, 0, var_slope(gr, r, adj));
 }
 
 bool
-vjp_std(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_std(Grad *gr, CcRef r, CcRef adj)
 {
     CcRef zero = grad_const(gr, 0.0, r);
     CcRef slope = DIV(adj, grad_scale(gr, r, 2.0));
@@ -92,7 +92,7 @@ vjp_std(Grad *gr, CcRef r, CcRef adj)
 
 /* Evenly among the elements that equal the result. */
 static bool
-vjp_red_extreme(Grad *gr, CcRef r, CcRef adj)
+grad_red_extreme(Grad *gr, CcRef r, CcRef adj)
 {
     uint64_t axes = (uint64_t)cc_attrs(gr->g, r)[0];
     CcRef x = cc_arg(gr->g, r, 0);
@@ -104,15 +104,15 @@ vjp_red_extreme(Grad *gr, CcRef r, CcRef adj)
 }
 
 bool
-vjp_max(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_max(Grad *gr, CcRef r, CcRef adj)
 {
-    return vjp_red_extreme(gr, r, adj);
+    return grad_red_extreme(gr, r, adj);
 }
 
 bool
-vjp_min(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_min(Grad *gr, CcRef r, CcRef adj)
 {
-    return vjp_red_extreme(gr, r, adj);
+    return grad_red_extreme(gr, r, adj);
 }
 
 /* -- Products ------------------------------------------------------------------------------ */
@@ -176,7 +176,7 @@ axes_last(uint32_t ndim, uint64_t axes, uint8_t *perm)
 
 /* adj * product of all the other elements: products before times products after. */
 bool
-vjp_prod(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_prod(Grad *gr, CcRef r, CcRef adj)
 {
     CcGraph *g = gr->g;
     uint64_t axes = (uint64_t)cc_attrs(g, r)[0];
@@ -231,7 +231,7 @@ sum_from_here(Grad *gr, CcRef v, uint32_t axis)
 }
 
 bool
-vjp_cumsum(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_cumsum(Grad *gr, CcRef r, CcRef adj)
 {
     return grad_add(gr, r, 0, sum_from_here(gr, adj, (uint32_t)cc_attrs(gr->g, r)[0]));
 }
@@ -282,7 +282,7 @@ products_between(Grad *gr, CcRef x, CcRef r)
 
 /* dx[k] = (product of x before k) * sum over i >= k of adj[i] * (product of x after k up to i) */
 bool
-vjp_cumprod(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_cumprod(Grad *gr, CcRef r, CcRef adj)
 {
     CcGraph *g = gr->g;
     uint32_t axis = (uint32_t)cc_attrs(g, r)[0];
@@ -317,7 +317,7 @@ vjp_cumprod(Grad *gr, CcRef r, CcRef adj)
 
 /* y * (adj - sum(adj * y)) */
 bool
-vjp_softmax(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_softmax(Grad *gr, CcRef r, CcRef adj)
 {
     uint64_t axes = UINT64_C(1) << cc_attrs(gr->g, r)[0];
     CcRef mean = grad_spread(gr, red_sum(gr, MUL(adj, r), axes, true), r);
@@ -327,7 +327,7 @@ vjp_softmax(Grad *gr, CcRef r, CcRef adj)
 
 /* adj - exp(y) * sum(adj) */
 bool
-vjp_logsoftmax(Grad *gr, CcRef r, CcRef adj)
+pass_vjp_logsoftmax(Grad *gr, CcRef r, CcRef adj)
 {
     uint64_t axes = UINT64_C(1) << cc_attrs(gr->g, r)[0];
     CcRef sum = grad_spread(gr, red_sum(gr, adj, axes, true), r);
