@@ -2,7 +2,9 @@
  *
  * Every number comes from a volatile, so that the compiler's arithmetic at compile time proves
  * nothing. main() returns BUILD_SELFTEST_GOOD, or the number of the check that failed;
- * cc_selftest() is what the shared object shows. No includes, like the kernels. */
+ * cc_selftest() is what the shared object shows. main() first sets the floating-point state that
+ * kernels get from the team: start-up code may have set another one (crtfastmath.o). No includes,
+ * like the kernels. */
 #ifndef CC_BUILD_SELFTEST_H
 #define CC_BUILD_SELFTEST_H
 
@@ -72,7 +74,13 @@ static const char build_selftest[] =
 "int cc_selftest(int x) { F v = {x, 2, 3}; I m = v > 2; return (int)v[0] * 3 + m[2]; }\n"
 "int main(void)\n"
 "{\n"
-"    int bad = vectors();\n"
+"    int bad;\n"
+"#if defined(__x86_64__)\n"
+"    __builtin_ia32_ldmxcsr(0x1f80);\n"
+"#elif defined(__aarch64__)\n"
+"    __asm__ volatile(\"msr fpcr, %0\" : : \"r\"(0ul));\n"
+"#endif\n"
+"    bad = vectors();\n"
 "    if (bad == 0) bad = numbers();\n"
 "    return bad == 0 ? 42 : bad;\n"
 "}\n";

@@ -369,6 +369,7 @@ test_small_disk(void)
         CcStatus st;
         T_CHECK(build_lock_take(&c, 1, &no_limits, &lock, &st) && lock == -1);
         build_cache_close(&c);
+        fflush(stdout);
         _exit(t_failed != 0);
     }
     T_CHECK(waitpid(pid, &status, 0) == pid && status == 0);
@@ -435,6 +436,7 @@ test_processes_race(void)
             }
             T_CHECK(c.count.damaged == 0 && c.count.failed == 0);
             build_cache_close(&c);
+            fflush(stdout);
             _exit(t_failed != 0);
         }
     }
