@@ -5,11 +5,12 @@
  *   -fno-fast-math        undoes what the words of $CC may have said, first of all
  *   -ffp-contract=off     a * b + c rounds twice, as NumPy's two operations do
  *   -fno-math-errno       sqrt is one instruction; errno is not part of NumPy's results
- *   -ftrapping-math       the default of gcc: IEEE flags, hence warnings, are results too
  *   -fwrapv               integers wrap as NumPy's do, instead of undefined behaviour
  *   -fno-strict-aliasing  an array's bytes are read as what the program says they are
  *   -w                    nobody reads warnings of generated code
- *   -march=native         or -mcpu=native, or neither, whichever works first
+ *   -march=native         x86; elsewhere -mcpu=native; without it when the compiler refuses
+ *
+ * -ftrapping-math is not said: it is gcc's default, and clang 14 cannot compile vector code with it.
  *
  * and for objects
  *
@@ -42,8 +43,12 @@ extern char **environ;
 
 static const char *const tool_flags[] = {
     "-std=gnu11", "-O2", "-fno-fast-math", "-ffp-contract=off", "-fno-math-errno",
-    "-ftrapping-math", "-fwrapv", "-fno-strict-aliasing", "-w", "-fPIC", NULL};
-static const char *const tool_native[] = {"-march=native", "-mcpu=native", ""};
+    "-fwrapv", "-fno-strict-aliasing", "-w", "-fPIC", NULL};
+#if defined(__x86_64__) || defined(__i386__)
+static const char *const tool_native[] = {"-march=native", ""};
+#else
+static const char *const tool_native[] = {"-mcpu=native", "-march=native", ""};
+#endif
 #ifdef __APPLE__
 static const char *const tool_shared[] = {"-dynamiclib", "-undefined", "dynamic_lookup", NULL};
 #else

@@ -186,11 +186,7 @@ test_words_of_cc(void)
     CcStatus st;
 
     T_CHECK(mkdir(at("a dir"), 0700) == 0 && symlink(real_cc, at("a dir/c'c")) == 0);
-    snprintf(cc, sizeof(cc), "  \"%s\"  -DA='b c'  -D\\Q=\"x\\\"y\" ''", at("a dir/c'c"));
-    setenv("CC", cc, 1);
-    /* the empty word is an argument: the compiler looks for a file of that name and fails */
-    refused("");
-    cc[strlen(cc) - 3] = '\0';
+    snprintf(cc, sizeof(cc), "  \"%s\"  -DA='b c'  -D\\Q=\"x\\\"y\"", at("a dir/c'c"));
     setenv("CC", cc, 1);
     T_CHECK(find(&tc, &st) && tc.nword == 3);
     T_CHECK(strcmp(tc.argv[1], "-DA=b c") == 0 && strcmp(tc.argv[2], "-DQ=x\"y") == 0);
