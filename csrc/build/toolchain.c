@@ -173,6 +173,7 @@ tool_locate(const char *name, char path[TOOL_PATH], struct stat *info)
 typedef struct {
     BuildCache *cache;
     const BuildRun *run;
+    bool located;                       /* one of the candidates exists */
     bool wrong;                         /* it compiled, and the program's results were wrong */
 } ToolTest;
 
@@ -407,6 +408,7 @@ tool_try(BuildToolchain *tc, const char *text, ToolTest *t, CcStatus *st)
         words_fini(&command);
         return false;
     }
+    t->located = true;
     for (size_t i = 0; i < sizeof(tool_native) / sizeof(tool_native[0]) && !good; i++) {
         Words w = {.n = 0};
         Verdict v;
@@ -447,7 +449,10 @@ build_toolchain_find(BuildToolchain *tc, BuildCache *c, const char *wish, const 
         good = tool_try(tc, wish, &t, &why);
     } else {
         for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]) && !good; i++) {
-            good = tool_try(tc, usual[i], &t, &why);
+            CcStatus last = {CC_REASON_NONE, ""};
+            bool known = t.located;     /* an existing compiler's fault says more than "not found" */
+            good = tool_try(tc, usual[i], &t, &last);
+            why = known && !tool_hopeless(&last) ? why : last;
             if (tool_hopeless(&why)) {
                 break;
             }
