@@ -29,18 +29,31 @@
 #define VM_CBRT_HALF 0x1.965fea53d6e3dp-1
 #define VM_CBRT_QUARTER 0x1.428a2f98d728bp-1
 
-/* (e^r - 1 - r) / r^2 on [-0.34692, 0.34692]: minimax 2^-57.92, rounded 2^-56.53 */
-VM_TABLE(double, VM_EXPQ, 10) = {
-    0x1.000000000000ap-1,
-    0x1.55555555554f9p-3,
-    0x1.55555555507efp-5,
-    0x1.1111111127e71p-7,
-    0x1.6c16c1844b5dcp-10,
-    0x1.a01a0129ba46bp-13,
-    0x1.a01999ace4b54p-16,
-    0x1.71df261f102e9p-19,
-    0x1.28adcf39b1e77p-22,
-    0x1.ad7f17d429a07p-26,
+/* (e^r - 1 - r - r^2/2) / r^3 on [-0.34692, 0.34692]: minimax 2^-57.35, rounded 2^-57.19 */
+VM_TABLE(double, VM_EXPQ, 9) = {
+    0x1.5555555555500p-3,
+    0x1.55555555531c5p-5,
+    0x1.1111111128b4cp-7,
+    0x1.6c16c17cda68ap-10,
+    0x1.a01a011b64af3p-13,
+    0x1.a019aadd0326fp-16,
+    0x1.71df565396efep-19,
+    0x1.289fe1553fc67p-22,
+    0x1.ad1f71f245340p-26,
+};
+
+/* the same, for small results of e^r - 1 on [-0.34692, 0.34692]: minimax 2^-61.67, rounded 2^-59.05 */
+VM_TABLE(double, VM_EXPM1Q, 10) = {
+    0x1.5555555555559p-3,
+    0x1.5555555555548p-5,
+    0x1.111111110f7b9p-7,
+    0x1.6c16c16c1cdbap-10,
+    0x1.a01a01af8cffdp-13,
+    0x1.a01a0182d43a2p-16,
+    0x1.71ddf911beafdp-19,
+    0x1.27e52b682583cp-22,
+    0x1.af5d9eeb292a2p-26,
+    0x1.1ef516afeec9cp-29,
 };
 
 /* (log1p(r) - r + r^2/2) / r^3 on [-0.00796875, 0.00796875]: minimax 2^-65.71, rounded 2^-65.68 */

@@ -212,10 +212,10 @@ vm_log10_f64(vm_f64 x)
 
 /* -- log1p and the inverse hyperbolic functions -------------------------------------------- */
 
-/* log(u + c) + add ln2 for u in [2^-53, 2^1000], |c| <= ulp(u); where u = 1 + a was rounded,
- * c is what the rounding lost. */
+/* log(u + c) + add ln2 = result + *tail, unevaluated; *tail is small. For u in [2^-53, 2^1000]
+ * and |c| <= ulp(u): where u = 1 + a was rounded, c is what the rounding lost. */
 VM_INLINE vm_f64
-vm_log_sum(vm_f64 u, vm_f64 c, vm_f64 add)
+vm_log_sum_pair(vm_f64 u, vm_f64 c, vm_f64 add, vm_f64 *tail)
 {
     VmLog v = vm_log_split(u);
     vm_f64 r0 = v.rh + v.re, e = (c * v.scale) * v.inv;
@@ -225,7 +225,16 @@ vm_log_sum(vm_f64 u, vm_f64 c, vm_f64 add)
     b = vm_fma_f64(k, VM_ALL_F64(VM_LN2_1), v.ch);
     h = b + r;
     l = (vm_fast_sum_err(b, r, h) + re) + vm_fma_f64(k, VM_ALL_F64(VM_LN2_2), v.cl);
-    return h + vm_fma_f64(vm_log_tail(r), r * r, l);
+    *tail = vm_fma_f64(vm_log_tail(r), r * r, l);
+    return h;
+}
+
+VM_INLINE vm_f64
+vm_log_sum(vm_f64 u, vm_f64 c, vm_f64 add)
+{
+    vm_f64 tail, h = vm_log_sum_pair(u, c, add, &tail);
+
+    return h + tail;
 }
 
 /* log1p(a + al) for a in (-1, 2^1000]. */

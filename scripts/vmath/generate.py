@@ -17,7 +17,9 @@ ONE_PLUS = mp.mpf("1.001")      # fits reach a little past the interval the redu
 
 
 def _expq(r: mp.mpf) -> mp.mpf:
-    return (mp.expm1(r) - r) / r**2 if abs(r) > 1e-9 else mp.mpf(1) / 2 + r / 6
+    if abs(r) < 1e-8:
+        return mp.mpf(1) / 6 + r / 24
+    return (mp.expm1(r) - r - r * r / 2) / r**3
 
 
 def _expm1_over(r: mp.mpf) -> mp.mpf:
@@ -58,8 +60,10 @@ def coefficient_rows() -> Iterable[tuple]:
     quarter_pi = (mp.pi / 4 * ONE_PLUS) ** 2
     eighth_pi = mp.tan(mp.pi / 8) ** 2 * ONE_PLUS
     log_z = ((mp.sqrt(2) - 1) / (mp.sqrt(2) + 1)) ** 2 * ONE_PLUS
-    yield ("EXPQ", "(e^r - 1 - r) / r^2", _expq, lambda r: max(abs(r), mp.mpf("1e-13")) ** 2
-           / mp.exp(r), -half_ln2, half_ln2, 9)
+    yield ("EXPQ", "(e^r - 1 - r - r^2/2) / r^3", _expq, lambda r: max(abs(r), mp.mpf("1e-12"))
+           ** 3 / mp.exp(r), -half_ln2, half_ln2, 8)
+    yield ("EXPM1Q", "the same, for small results of e^r - 1", _expq,
+           lambda r: r**2 / _expm1_over(r), -half_ln2, half_ln2, 9)
     yield ("LOGP", "(log1p(r) - r + r^2/2) / r^3", _log1p_cubic, lambda r: r**2,
            -mp.mpf(2) ** -7 * 1.02, mp.mpf(2) ** -7 * 1.02, 5)
     yield ("SINS", "(sin(r) - r) / r^3 in r^2", _sin_tail, lambda z: z, 0, quarter_pi, 5)

@@ -3,16 +3,20 @@
 import ctypes
 import dataclasses
 import functools
+import math
 import pathlib
 import re
 import subprocess
 import tempfile
+from collections.abc import Callable
 
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CFLAGS = ["-std=gnu11", "-O2", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", "-Wno-psabi"]
 DTYPES = [np.float64, np.float32]
+NUMPY = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh",
+         "acosh": "arccosh", "atanh": "arctanh", "pow": "power", "atan2": "arctan2"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +39,13 @@ def functions() -> tuple[Fn, ...]:
     text = (ROOT / "csrc/kern/vmath.def").read_text()
     rows = re.findall(r"^VM_FN([12])\((\w+),\s*([\d.]+),\s*([\d.]+)\)", text, re.M)
     return tuple(Fn(name, int(nin), float(a), float(b)) for nin, name, a, b in rows)
+
+
+def numpy_function(name: str) -> Callable[..., np.ndarray]:
+    """NumPy's function of this name, math.erf for the one it has not."""
+    if name == "erf":
+        return np.vectorize(math.erf, otypes=[np.float64])
+    return getattr(np, NUMPY.get(name, name))
 
 
 VARIANTS = {  # name: (compiler flags, CPU flags needed); one tier = everything with the same FMA
