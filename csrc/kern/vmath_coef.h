@@ -7,6 +7,8 @@
 #define VM_LN2_2 0x1.ef35793c76730p-45
 #define VM_LN2F_1 0x1.62e42fefa39efp-1
 #define VM_LN2F_2 0x1.abc9e3b39803fp-56
+#define VM_LN2S_1 0x1.62e4000000000p-1
+#define VM_LN2S_2 0x1.7f7d1c0000000p-20
 #define VM_LOG2E_1 0x1.7154768000000p+0
 #define VM_LOG2E_2 -0x1.6a3e80f444178p-27
 #define VM_LOG10E_1 0x1.bcb7b18000000p-2
@@ -112,6 +114,15 @@ VM_TABLE(double, VM_RCBRT, 6) = {
     -0x1.16d7db8ae6496p-6,
 };
 
+/* (e^r - 1 - r) / r^2, in binary32 on [-0.34692, 0.34692]: minimax 2^-28.28, rounded 2^-27.76 */
+VM_TABLE(float, VM_EXPS, 5) = {
+    0x1.fffffc0000000p-2f,
+    0x1.5554900000000p-3f,
+    0x1.5558f40000000p-5f,
+    0x1.123a6c0000000p-7f,
+    0x1.6a234a0000000p-10f,
+};
+
 /* (e^r - 1) / r, for float results of exp on [-0.34692, 0.34692]: minimax 2^-28.91, rounded 2^-28.91 */
 VM_TABLE(double, VM_EXPF, 6) = {
     0x1.0000008af5490p+0,
@@ -133,17 +144,17 @@ VM_TABLE(double, VM_EXPM1F, 7) = {
     0x1.a019ea2026c35p-13,
 };
 
-/* (log1p(f) - f + f^2/2) / f^3, for float results on [-0.292893, 0.414214]: minimax 2^-30.31, rounded 2^-30.31 */
-VM_TABLE(double, VM_LOGF, 9) = {
-    0x1.5555476bf890fp-2,
-    -0x1.000006704d9c8p-2,
-    0x1.99a4b539f02fep-3,
-    -0x1.555c4db381a68p-3,
-    0x1.233768570776cp-3,
-    -0x1.fc21fbd0a1131p-4,
-    0x1.e6f05d26fd04fp-4,
-    -0x1.de3c4e8591771p-4,
-    0x1.145802dc08836p-4,
+/* (log1p(f) - f + f^2/2) / f^3, in binary32 on [-0.292893, 0.414214]: minimax 2^-30.31, rounded 2^-28.21 */
+VM_TABLE(float, VM_LOGS, 9) = {
+    0x1.5555480000000p-2f,
+    -0x1.0000060000000p-2f,
+    0x1.99a4b60000000p-3f,
+    -0x1.555c4e0000000p-3f,
+    0x1.2337680000000p-3f,
+    -0x1.fc21fc0000000p-4f,
+    0x1.e6f05e0000000p-4f,
+    -0x1.de3c4e0000000p-4f,
+    0x1.1458020000000p-4f,
 };
 
 /* as SINS, for float results on [0.0, 0.618085]: minimax 2^-28.04, rounded 2^-28.04 */
