@@ -104,7 +104,7 @@ vm_pow_any(vm_f64 x, vm_f64 y)
     if (VM_UNLIKELY(vm_any(vm_log_unusual(x) | (vm_abs_bits_f64(y) > vm_bits(VM_POW_MAX_Y))))) {
         return vm_pow_cold(x, y);
     }
-    e = vm_pow_log(x, y, VM_ALL_F64(0), &el);
+    e = vm_pow_log(x, y, VM_NOTHING, &el);
     if (VM_UNLIKELY(vm_any(vm_abs_bits_f64(e) > vm_bits(708.0)))) {
         return vm_pow_cold(x, y);
     }
@@ -240,7 +240,7 @@ vm_logaddexp_finite(vm_f64 x, vm_f64 y)
     vm_f64 most = vm_sel_f64((vm_i64)d < 0, y, x);
     vm_f64 e = vm_exp_f64((vm_f64)((vm_i64)d | VM_SIGN_F64)), u = 1.0 + e, tail, h, s;
 
-    h = vm_log_sum_pair(u, vm_fast_sum_err(VM_ALL_F64(1.0), e, u), VM_ALL_F64(0), &tail);
+    h = vm_log_sum_pair(u, vm_fast_sum_err(VM_ALL_F64(1.0), e, u), VM_NOTHING, &tail);
     s = most + h;
     return s + (vm_sum_err(most, h, s) + tail);
 }

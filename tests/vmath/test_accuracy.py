@@ -5,7 +5,17 @@ import functools
 import mpmath as mp
 import numpy as np
 import pytest
-from vmtest import Fn, functions, lib, numpy_function, random_bits, specials, tier, variants
+
+from tests.vmath.vmtest import (
+    Fn,
+    functions,
+    lib,
+    numpy_function,
+    random_bits,
+    specials,
+    tier,
+    variants,
+)
 
 POINTS = 1500       # per range; the reference costs 10 to 100 microseconds each
 

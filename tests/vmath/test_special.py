@@ -5,7 +5,17 @@ import math
 
 import numpy as np
 import pytest
-from vmtest import DTYPES, Fn, functions, lib, numpy_function, random_bits, specials, variants
+
+from tests.vmath.vmtest import (
+    DTYPES,
+    Fn,
+    functions,
+    lib,
+    numpy_function,
+    random_bits,
+    specials,
+    variants,
+)
 
 DIVIDE, OVERFLOW, INVALID = 1, 2, 8
 TWO = ("plain-w4", variants()[-1])      # one variant of each tier

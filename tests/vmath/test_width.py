@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from vmtest import DTYPES, Fn, functions, lib, random_bits, specials, tier, variants
+
+from tests.vmath.vmtest import DTYPES, Fn, functions, lib, random_bits, specials, tier, variants
 
 
 def arguments(fn: Fn, dtype: type, seed: int) -> list[np.ndarray]:
