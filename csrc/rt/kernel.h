@@ -85,7 +85,7 @@ typedef union {
     double d;
 } CcScalar;
 
-/* -- Loop bodies: what gen/ emits and rt/interp.c imitates ------------------------ */
+/* -- Loop bodies: what gen/ emits and kern/interp.c imitates ------------------------ */
 
 /* The elementwise work on n elements of a fused loop. ptr[k] belongs to the k-th operand:
  * n elements side by side, or one element when the body was made with the k-th operand as
@@ -97,6 +97,7 @@ typedef struct {
     const CcScalar *scalar;     /* numbers that change between calls */
     const void *self;           /* the interpreter's program; NULL for compiled C */
     void *scratch;              /* the interpreter's registers; NULL for compiled C */
+    cc_u64 bcast;               /* bit k: operand k is one element; compiled C knows it already */
     cc_u32 fault;               /* bits found by software, this thread only */
 } CcBody;
 
