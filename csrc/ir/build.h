@@ -32,6 +32,8 @@ CcRef cc_build_scalar_param(CcGraph *g, CcDtype dt, uint32_t sym, CcStatus *st);
 CcRef cc_build_const(CcGraph *g, CcDtype dt, uint64_t bits, CcStatus *st);
 CcRef cc_build_const_f64(CcGraph *g, CcDtype dt, double value, CcStatus *st);
 CcRef cc_build_const_i64(CcGraph *g, CcDtype dt, int64_t value, CcStatus *st);
+/* The value of a dim in this dtype: a CONST when it is known, else SIZE and a CAST. */
+CcRef cc_build_size(CcGraph *g, CcDim d, CcDtype dt, CcStatus *st);
 CcRef cc_build_iota(CcGraph *g, CcRef start, CcRef step, CcDim size, CcStatus *st);
 /* A 0-d value in every element of a shape: BROADCAST (there is no FULL op). */
 CcRef cc_build_full(CcGraph *g, CcRef value, uint8_t ndim, const CcDim *shape, CcStatus *st);

@@ -87,8 +87,8 @@ typedef enum {
 typedef enum {
     CC_SH_GIVEN, CC_SH_IOTA, CC_SH_EW, CC_SH_RED, CC_SH_SCAN, CC_SH_RESHAPE, CC_SH_TRANSPOSE,
     CC_SH_BROADCAST, CC_SH_SLICE, CC_SH_UPDATE, CC_SH_CONCAT, CC_SH_PAD, CC_SH_GATHER,
-    CC_SH_SCATTER, CC_SH_MATMUL, CC_SH_CONV2D, CC_SH_CONV2D_DX, CC_SH_CONV2D_DW, CC_SH_MAXPOOL2D, CC_SH_POOL_DX,
-    CC_SH_EXTERN, CC_SH_EXTERN_GET
+    CC_SH_SCATTER, CC_SH_MATMUL, CC_SH_CONV2D, CC_SH_CONV2D_DX, CC_SH_CONV2D_DW, CC_SH_MAXPOOL2D,
+    CC_SH_POOL_DX, CC_SH_EXTERN, CC_SH_EXTERN_GET
 } CcShapeRule;
 
 /* The op with this name; CC_OP__COUNT when there is none. */
@@ -146,6 +146,8 @@ typedef struct {
     uint32_t sym;                       /* SCALAR i64 only: number of the symbol it binds, 0 none */
 } CcParam;
 
+/* Every output is memory of its own: when two rows name one node, or a row names a PARAM, the
+ * program gets separate arrays. */
 typedef enum { CC_OUT_ARRAY, CC_OUT_SCALAR } CcOutKind;
 
 typedef struct {

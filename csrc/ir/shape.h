@@ -12,7 +12,8 @@
  *
  * Equalities that a graph needs but that are no polynomial identities (n1 == n2 because the program
  * adds two arrays) are guards: cc_graph_require_eq() records one and from then on both sides have
- * one canonical row. Compare dims with cc_dim_same(), never with ==. */
+ * one canonical row: the smaller expression, then the first in a structural order, so the choice does
+ * not depend on who came first. Compare dims with cc_dim_same(), never with ==. */
 #ifndef CC_SHAPE_H
 #define CC_SHAPE_H
 
@@ -40,6 +41,7 @@ typedef struct {
     uint8_t kind;                       /* CcDimKind */
     CcDim a, b;                         /* operands, smaller than this row's index */
     CcDim rep;                          /* row this one is known equal to; itself when canonical */
+    uint32_t size;                      /* rows of the expression tree, saturating */
     int64_t value;
 } CcDimRow;
 
