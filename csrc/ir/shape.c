@@ -65,8 +65,9 @@ dim_intern(CcGraph *g, CcDimKind kind, CcDim a, CcDim b, int64_t value, CcStatus
         t->row[t->len++] = (CcDimRow){0};
     }
     uint64_t size = 1 + (uint64_t)t->row[a].size + t->row[b].size;
+    size = size > UINT32_MAX ? UINT32_MAX : size;
     t->row[t->len] = (CcDimRow){.kind = (uint8_t)kind, .a = a, .b = b, .rep = t->len,
-                                .value = value, .size = size > UINT32_MAX ? UINT32_MAX : (uint32_t)size};
+                                .value = value, .size = (uint32_t)size};
     return t->len++;
 }
 
@@ -86,7 +87,7 @@ cc_dim_sym(CcGraph *g, uint32_t number, CcStatus *st)
     return dim_intern(g, CC_DIM_SYM, 0, 0, number, st);
 }
 
-/* A total order that depends only on structure: small expressions first, constants before symbols. */
+/* A total order that depends only on structure: small rows first, constants before symbols. */
 static int
 dim_order(const CcGraph *g, CcDim a, CcDim b)
 {

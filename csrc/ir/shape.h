@@ -12,8 +12,8 @@
  *
  * Equalities that a graph needs but that are no polynomial identities (n1 == n2 because the program
  * adds two arrays) are guards: cc_graph_require_eq() records one and from then on both sides have
- * one canonical row: the smaller expression, then the first in a structural order, so the choice does
- * not depend on who came first. Compare dims with cc_dim_same(), never with ==. */
+ * one canonical row: the smaller expression, then the first in a structural order, so the choice
+ * does not depend on who came first. Compare dims with cc_dim_same(), never with ==. */
 #ifndef CC_SHAPE_H
 #define CC_SHAPE_H
 
