@@ -47,8 +47,8 @@ sha256_block(uint32_t state[8], const uint8_t *p)
         w[i] = w[i - 16] + (sha256_rotr(a, 7) ^ sha256_rotr(a, 18) ^ a >> 3) + w[i - 7] +
                (sha256_rotr(b, 17) ^ sha256_rotr(b, 19) ^ b >> 10);
     }
-    memcpy(v, state, sizeof(v));
-    for (int i = 0; i < 64; i += 8) {   /* the letters a..h move through v[] instead of being copied */
+    memcpy(v, state, sizeof(v));        /* the letters move through v[] instead of being copied */
+    for (int i = 0; i < 64; i += 8) {
         for (int j = 0; j < 8; j++) {
             sha256_round(v, 8 - j, w[i + j] + sha256_k[i + j]);
         }

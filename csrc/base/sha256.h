@@ -1,6 +1,7 @@
 /* base/sha256.h - SHA-256 (FIPS 180-4): names and content checks of the disk cache.
  *
- * Includes nothing of ours, allocates nothing, cannot fail. Input beyond 2^61 bytes is not supported. */
+ * Includes nothing of ours, allocates nothing, cannot fail. Input beyond 2^61 bytes is not
+ * supported. */
 #ifndef CC_SHA256_H
 #define CC_SHA256_H
 

@@ -1,18 +1,22 @@
 /* rt/team.h - the one team of threads that runs kernels.
  *
- * The threads are those of the OpenMP runtime that the process already has (torch's, scikit-learn's),
- * else of the system's libgomp, else of a small pthread pool of our own. Nothing is linked: GOMP_parallel
- * is looked up at run time. A second pool beside a spinning one would slow both down twentyfold.
+ * The threads are those of the OpenMP runtime that the process already has (torch's,
+ * scikit-learn's), else of the system's libgomp, else of a small pthread pool of our own. Nothing
+ * is linked: GOMP_parallel is looked up at run time. A second pool beside a spinning one would
+ * slow both down twentyfold.
  *
  * Invariants
  *   - One caller has the team; another thread, or a nested call, runs its kernel alone, at once.
  *   - The bits of a result do not depend on who ran what (kernel.h: phases do not depend on cuts).
  *   - A forked child never calls a libgomp that its parent has used (it would wait for threads
- *     that fork did not copy): it runs serial until its first region that pays, then uses a pool of its own.
- *   - Kernels run with the caller's rounding, FTZ and DAZ bits and all IEEE traps masked, on every thread;
- *     the floating-point state of every thread, sticky flags included, is afterwards as before.
+ *     that fork did not copy): it runs serial until its first region that pays, then uses a pool
+ *     of its own.
+ *   - Kernels run with the caller's rounding, FTZ and DAZ bits and all IEEE traps masked, on every
+ *     thread; the floating-point state of every thread, sticky flags included, is afterwards as
+ *     before.
  *
- * Never calls Python, never prints, needs no GIL. The state is static (see team.c): a process has one team. */
+ * Never calls Python, never prints, needs no GIL. The state is static (see team.c): a process has
+ * one team. */
 #ifndef CC_RT_TEAM_H
 #define CC_RT_TEAM_H
 
@@ -41,7 +45,8 @@ void rt_team_set_threads(uint32_t threads);
 
 typedef enum { RT_TEAM_AUTO, RT_TEAM_GOMP, RT_TEAM_POOL, RT_TEAM_SERIAL } RtRuntime;
 
-/* AUTO as above; POOL as if no libgomp existed; SERIAL the caller alone. GOMP is not a wish but a report. */
+/* AUTO as above; POOL as if no libgomp existed; SERIAL the caller alone. GOMP is not a wish but a
+ * report. */
 void rt_team_use(RtRuntime wish);
 
 typedef struct {
@@ -53,7 +58,8 @@ typedef struct {
 
 void rt_team_info(RtTeamInfo *info);
 
-/* End our own pool's threads and free the scratch memory; the next run makes them anew. No run may be active. */
+/* End our own pool's threads and free the scratch memory; the next run makes them anew. No run may
+ * be active. */
 void rt_team_fini(void);
 
 #endif
