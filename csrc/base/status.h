@@ -15,7 +15,13 @@ typedef enum {
     CC_REASON__COUNT
 } CcReason;
 
-typedef enum { CC_KIND_RESIDUAL, CC_KIND_EXIT, CC_KIND_STOP, CC_KIND_BUG, CC_KIND_ENV } CcReasonKind;
+typedef enum {
+    CC_KIND_RESIDUAL,
+    CC_KIND_EXIT,
+    CC_KIND_STOP,
+    CC_KIND_BUG,
+    CC_KIND_ENV
+} CcReasonKind;
 
 typedef struct {
     CcReason reason;

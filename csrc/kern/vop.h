@@ -220,8 +220,6 @@ VOP_SET_FLT(VOP_ORDER)
 #define VOP_SIGN_f32 0x80000000u
 #define VOP_INF_f64 0x7ff0000000000000
 #define VOP_INF_f32 0x7f800000
-#define VOP_WHOLE_f64 0x1p52            /* from here on every number is an integer */
-#define VOP_WHOLE_f32 0x1p23f
 
 #define VOP_FLOAT(t, T, m, u, s)                                                                  \
     VOP_INLINE v_##t vop_neg_##t(v_##t a) { return (v_##t)((v_##u)a ^ VOP_SIGN_##t); }            \
@@ -274,112 +272,8 @@ VOP_SET_FLT(VOP_ORDER)
     VOP_INLINE v_##t vop_fmin_##t(v_##t a, v_##t b)                                               \
     {                                                                                             \
         return VOP_BLEND((v_##m)(b != b) | vop_lt_##t(a, b), a, b, v_##t);                        \
-    }                                                                                             \
-    /* |a| < WHOLE: adding and taking away WHOLE rounds half to even. */                          \
-    VOP_INLINE v_##t vop_near_##t(v_##t a, v_##m *small)                                          \
-    {                                                                                             \
-        v_##t x = vop_abs_##t(a), big = vop_splat_##t(VOP_WHOLE_##t);                             \
-        *small = vop_lt_##t(x, big);                                                              \
-        x = (v_##t)((v_##m)x & *small);                                                           \
-        return (x + big) - big;                                                                   \
-    }                                                                                             \
-    VOP_INLINE v_##t vop_rint_##t(v_##t a)                                                        \
-    {                                                                                             \
-        v_##m small;                                                                              \
-        v_##t r = vop_near_##t(a, &small);                                                        \
-        return VOP_BLEND(small, vop_copysign_##t(r, a), a, v_##t);                                \
-    }                                                                                             \
-    VOP_INLINE v_##t vop_trunc_##t(v_##t a)                                                       \
-    {                                                                                             \
-        v_##m small, one = (v_##m)vop_splat_##t(1);                                               \
-        v_##t r = vop_near_##t(a, &small);                                                        \
-        r = r - (v_##t)(one & vop_lt_##t(vop_abs_##t(a), r));                                     \
-        return VOP_BLEND(small, vop_copysign_##t(r, a), a, v_##t);                                \
-    }                                                                                             \
-    VOP_INLINE v_##t vop_floor_##t(v_##t a)                                                       \
-    {                                                                                             \
-        v_##m small, one = (v_##m)vop_splat_##t(1);                                               \
-        v_##t r = vop_copysign_##t(vop_near_##t(a, &small), a);                                   \
-        r = vop_copysign_##t(r - (v_##t)(one & vop_lt_##t(a, r)), a);                             \
-        return VOP_BLEND(small, r, a, v_##t);                                                     \
-    }                                                                                             \
-    VOP_INLINE v_##t vop_ceil_##t(v_##t a)                                                        \
-    {                                                                                             \
-        v_##m small, one = (v_##m)vop_splat_##t(1);                                               \
-        v_##t r = vop_copysign_##t(vop_near_##t(a, &small), a);                                   \
-        r = vop_copysign_##t(r + (v_##t)(one & vop_lt_##t(r, a)), a);                             \
-        return VOP_BLEND(small, r, a, v_##t);                                                     \
     }
 VOP_SET_FLT(VOP_FLOAT)
-
-/* -- Floats: remainders ------------------------------------------------------------------ */
-
-#define VOP_FMOD_f64 __builtin_fmod
-#define VOP_FMOD_f32 __builtin_fmodf
-#define VOP_FLOOR_f64 __builtin_floor
-#define VOP_FLOOR_f32 __builtin_floorf
-#define VOP_COPYSIGN_f64 __builtin_copysign
-#define VOP_COPYSIGN_f32 __builtin_copysignf
-
-/* NumPy's pair: the remainder has the sign of b, the quotient is its whole partner. A divisor of
- * zero gives a / b and NaN. */
-#define VOP_DIVMOD(t, T, m, u, s)                                                                 \
-    static __attribute__((noinline, unused)) T vop_mod1_##t(T a, T b)                             \
-    {                                                                                             \
-        T w = VOP_FMOD_##t(a, b);                                                                 \
-        if (b == 0 || w != w) {                                                                   \
-            return w;                                                                             \
-        }                                                                                         \
-        if (w == 0) {                                                                             \
-            return VOP_COPYSIGN_##t(w, b);                                                        \
-        }                                                                                         \
-        return (w < 0) != (b < 0) ? w + b : w;                                                    \
-    }                                                                                             \
-    static __attribute__((noinline, unused)) T vop_floordiv1_##t(T a, T b)                        \
-    {                                                                                             \
-        T w, q, f;                                                                                \
-        if (b == 0) {                                                                             \
-            return a / b;                                                                         \
-        }                                                                                         \
-        w = VOP_FMOD_##t(a, b);                                                                   \
-        q = (a - w) / b;                                                                          \
-        if (w == w && w != 0 && (w < 0) != (b < 0)) {                                             \
-            q = q - 1;                                                                            \
-        }                                                                                         \
-        if (q == 0) {                                                                             \
-            return VOP_COPYSIGN_##t((T)0, a / b);                                                 \
-        }                                                                                         \
-        f = VOP_FLOOR_##t(q);                                                                     \
-        return __builtin_isgreater(q - f, (T)0.5) ? f + 1 : f;                                    \
-    }                                                                                             \
-    VOP_INLINE v_##t vop_mod_##t(v_##t a, v_##t b, cc_u32 *fault)                                 \
-    {                                                                                             \
-        v_##t r = {0};                                                                            \
-        (void)fault;                                                                              \
-        for (unsigned i = 0; i < CC_VB / s; i++) {                                                \
-            r[i] = vop_mod1_##t(a[i], b[i]);                                                      \
-        }                                                                                         \
-        return r;                                                                                 \
-    }                                                                                             \
-    VOP_INLINE v_##t vop_floordiv_##t(v_##t a, v_##t b, cc_u32 *fault)                            \
-    {                                                                                             \
-        v_##t r = {0};                                                                            \
-        (void)fault;                                                                              \
-        for (unsigned i = 0; i < CC_VB / s; i++) {                                                \
-            r[i] = vop_floordiv1_##t(a[i], b[i]);                                                 \
-        }                                                                                         \
-        return r;                                                                                 \
-    }                                                                                             \
-    VOP_INLINE v_##t vop_fmod_##t(v_##t a, v_##t b, cc_u32 *fault)                                \
-    {                                                                                             \
-        v_##t r = {0};                                                                            \
-        (void)fault;                                                                              \
-        for (unsigned i = 0; i < CC_VB / s; i++) {                                                \
-            r[i] = VOP_FMOD_##t(a[i], b[i]);                                                      \
-        }                                                                                         \
-        return r;                                                                                 \
-    }
-VOP_SET_FLT(VOP_DIVMOD)
 
 /* -- Floats: functions of kern/vmath.h ----------------------------------------------------- */
 
@@ -390,6 +284,10 @@ VOP_SET_FLT(VOP_DIVMOD)
     VOP_INLINE v_f64 vop_##name##_f64(v_f64 a, v_f64 b) { return vm_##name##_f64(a, b); }         \
     VOP_INLINE v_f32 vop_##name##_f32(v_f32 a, v_f32 b) { return vm_##name##_f32(a, b); }
 VOP_MATH_1(sqrt)
+VOP_MATH_1(floor)
+VOP_MATH_1(ceil)
+VOP_MATH_1(trunc)
+VOP_MATH_1(rint)
 VOP_MATH_1(exp)
 VOP_MATH_1(exp2)
 VOP_MATH_1(expm1)
@@ -411,18 +309,30 @@ VOP_MATH_1(acosh)
 VOP_MATH_1(atanh)
 VOP_MATH_1(cbrt)
 VOP_MATH_1(erf)
-VOP_MATH_1(sigmoid)
 VOP_MATH_2(atan2)
 VOP_MATH_2(hypot)
 VOP_MATH_2(logaddexp)
 
-#define VOP_POW(t, T, m, u, s)                                                                    \
-    VOP_INLINE v_##t vop_pow_##t(v_##t a, v_##t b, cc_u32 *fault)                                 \
+/* Rows of interp.def that report faults for integers; floats have IEEE flags. */
+#define VOP_FAULT_2(name, fn)                                                                     \
+    VOP_INLINE v_f64 vop_##name##_f64(v_f64 a, v_f64 b, cc_u32 *fault)                            \
     {                                                                                             \
         (void)fault;                                                                              \
-        return vm_pow_##t(a, b);                                                                  \
+        return vm_##fn##_f64(a, b);                                                               \
+    }                                                                                             \
+    VOP_INLINE v_f32 vop_##name##_f32(v_f32 a, v_f32 b, cc_u32 *fault)                            \
+    {                                                                                             \
+        (void)fault;                                                                              \
+        return vm_##fn##_f32(a, b);                                                               \
     }
-VOP_SET_FLT(VOP_POW)
+VOP_FAULT_2(pow, pow)
+VOP_FAULT_2(fmod, fmod)
+VOP_FAULT_2(mod, remainder)
+VOP_FAULT_2(floordiv, floor_divide)
+
+#define VOP_SIGMOID(t, T, m, u, s)                                                                \
+    VOP_INLINE v_##t vop_sigmoid_##t(v_##t a) { return (T)1 / ((T)1 + vm_exp_##t(-a)); }
+VOP_SET_FLT(VOP_SIGMOID)
 
 /* -- Conversions --------------------------------------------------------------------------
  * One granule: as many lanes as the wider of the two types has in a vector. Floats go to the

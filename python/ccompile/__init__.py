@@ -1,0 +1,1 @@
+"""Capture of array programs: record Python while it runs, compile, replay behind guards."""
