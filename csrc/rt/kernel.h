@@ -34,7 +34,9 @@ typedef __UINT64_TYPE__ cc_u64;
 #define CC_FAULT_DIV 1u         /* IEEE division by zero */
 #define CC_FAULT_OVER 2u        /* IEEE overflow */
 #define CC_FAULT_UNDER 4u       /* IEEE underflow */
+#ifndef CC_GRAPH_H              /* ir/graph.h, when included first, has it with the same value */
 #define CC_FAULT_INVALID 8u     /* IEEE invalid operation */
+#endif
 #define CC_FAULT_INDEX 16u      /* an index out of bounds; the element was not touched */
 #define CC_FAULT_INTDIV 32u     /* integer division by zero; its result is 0 */
 #define CC_FAULT_INTOVER 64u    /* INT_MIN / -1; its result is INT_MIN */
