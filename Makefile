@@ -37,20 +37,25 @@ $(VENV)/ready: pyproject.toml
 	$(PIP) install --quiet -r $(VENV)/build-requires.txt
 	@touch $@
 
-install: $(VENV)/ready
+# setuptools collects the package in build/lib.* and would install a module that was deleted since.
+.PHONY: fresh
+fresh:
+	@rm -rf build/lib.*
+
+install: $(VENV)/ready fresh
 	$(INSTALL) '.[test]'
 
-tools: $(VENV)/ready
+tools: $(VENV)/ready fresh
 	$(INSTALL) '.[check]'
 
-demo: $(VENV)/ready
+demo: $(VENV)/ready fresh
 	$(INSTALL) .
 	$(PY) examples/fashion_mnist.py $(ARGS)
 
 test: ctest install
 	$(PY) -m pytest $(ARGS)
 
-dev: $(VENV)/ready
+dev: $(VENV)/ready fresh
 	CCOMPILE_BUILD=debug CCOMPILE_WERROR=1 $(INSTALL) -e '.[check]'
 
 check: tools
@@ -61,7 +66,7 @@ check: tools
 ctest:
 	@$(MAKE) --no-print-directory -f tests/c/ctest.mk SAN=$(SAN)
 
-asan:
+asan: fresh
 	$(MAKE) VENV=.venv-asan .venv-asan/ready
 	CCOMPILE_BUILD=asan .venv-asan/bin/python -m pip --disable-pip-version-check install --quiet \
 	    --no-build-isolation '.[test]'

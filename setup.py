@@ -121,6 +121,7 @@ class BuildExt(build_ext):
         import numpy
 
         levels = self.usable_levels()
+        rebuild = self.force
         jobs = []
         for source in ext.sources:
             if not is_multi(source):
@@ -137,20 +138,21 @@ class BuildExt(build_ext):
             *ext.extra_compile_args,
         ]
         with ThreadPoolExecutor(int(os.environ.get("CCOMPILE_JOBS", "2"))) as pool:
-            objects = list(pool.map(lambda job: self.compile_one(options, *job), jobs))
+            objects = list(pool.map(lambda job: self.compile_one(rebuild, options, *job), jobs))
         linked, ext.sources, ext.extra_objects = ext.sources, [], objects
-        force, self.force = self.force, True  # link always: another kind's library may be in place
+        # Link always, both tests of age off: another kind's library may be in place.
+        self.force = self.compiler.force = True
         super().build_extension(ext)
-        ext.sources, ext.extra_objects, self.force = linked, [], force
+        ext.sources, ext.extra_objects = linked, []
 
-    def compile_one(self, options, source, suffix, extra):
+    def compile_one(self, rebuild, options, source, suffix, extra):
         """Compile one source to an object unless that is fresh; the object's path."""
         obj = pathlib.Path(self.build_temp, source).with_suffix("")
         obj = obj.with_name(obj.name + suffix + ".o")
         tool = [*self.compiler.compiler_so, "-MMD", "-MF", str(obj.with_suffix(".d"))]
         command = [*tool, *options, *extra, "-c", source, "-o", str(obj)]
         text = shlex.join(command)
-        if self.force or not fresh(obj, text):
+        if rebuild or not fresh(obj, text):
             obj.parent.mkdir(parents=True, exist_ok=True)
             obj.with_suffix(".cmd").unlink(missing_ok=True)
             print(f"cc {source}{suffix and ' ' + suffix[1:]}", flush=True)

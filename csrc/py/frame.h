@@ -7,7 +7,8 @@
  *
  * Ownership of frames: a frame that py_frame_push made is OURS: whoever pushed it ends it with
  * py_frame_clear_pop or py_frame_eval(ours = true). A frame that the PEP 523 hook received is the
- * caller's on 3.11 and ours on 3.12+: the hook ends it with py_hook_frame_done / py_frame_eval(ours = false). */
+ * caller's on 3.11 and ours on 3.12+: the hook ends it with py_hook_frame_done or
+ * py_frame_eval(ours = false). */
 #ifndef PY_FRAME_H
 #define PY_FRAME_H
 
@@ -27,10 +28,15 @@ int py_frame_setup(PyObject *module_globals);
 /* -- Thread ----------------------------------------------------------------- */
 
 PyIFrame *py_current_frame(PyThreadState *ts);          /* may be NULL */
-bool py_tracing(PyThreadState *ts);     /* settrace, setprofile or a monitoring tool is active */
-bool py_breaker_set(PyThreadState *ts); /* a signal, GC request, GIL request or pending call waits */
+/* settrace, setprofile or a monitoring tool with global events is active */
+bool py_tracing(PyThreadState *ts);
+/* a monitoring tool set events for this code object alone */
+bool py_code_monitored(PyCodeObject *co);
+/* a signal, GC request, GIL request or pending call waits */
+bool py_breaker_set(PyThreadState *ts);
 int py_poll(PyThreadState *ts);         /* serve what waits; -1 with the exception of a handler */
-PyObject *py_handled_exc_borrow(PyThreadState *ts);     /* ts->exc_info's value, NULL or None = none */
+/* ts->exc_info's value, NULL or None = none */
+PyObject *py_handled_exc_borrow(PyThreadState *ts);
 void py_set_handled_exc_steal(PyThreadState *ts, PyObject *exc);
 
 /* Recursion accounting of one Python-level call. enter: -1 with RecursionError. */
@@ -46,11 +52,12 @@ typedef PyObject *(*PyHookFn)(PyThreadState *ts, PyIFrame *f, void *ctx);
 /* Call `callable` with its arguments while a one-shot hook waits for a frame of `func` on this
  * thread. `hook` runs for the first such frame and is disarmed before; other frames (other thread,
  * other function, generators) go to the evaluator that was installed before us. */
-PyObject *py_call_hooked(PyThreadState *ts, PyObject *callable, PyObject *const *args, size_t nargsf,
-                         PyObject *kwnames, PyFunctionObject *func, PyHookFn hook, void *ctx);
+PyObject *py_call_hooked(PyThreadState *ts, PyObject *callable, PyObject *const *args,
+                         size_t nargsf, PyObject *kwnames, PyFunctionObject *func, PyHookFn hook,
+                         void *ctx);
 
 /* End a hook frame whose bytecode we ran to RETURN or to an unhandled exception ourselves
- * (stack and locals are still in it; stacktop is set). Not linked. */
+ * (stack and locals are still in it; stacktop is set). Not linked. A pending exception stays. */
 void py_hook_frame_done(PyThreadState *ts, PyIFrame *f);
 
 /* -- Reading a frame -------------------------------------------------------- */
@@ -59,25 +66,32 @@ PyCodeObject *py_frame_code_borrow(const PyIFrame *f);
 PyFunctionObject *py_frame_func_borrow(const PyIFrame *f);
 PyObject *py_frame_globals_borrow(const PyIFrame *f);
 PyObject *py_frame_builtins_borrow(const PyIFrame *f);
-PyObject **py_frame_slots(PyIFrame *f); /* localsplus: locals, cells, free variables, then the stack */
-int py_frame_stacktop(const PyIFrame *f);               /* index into slots of the first free one; -1 while running */
+/* localsplus: locals, cells, free variables, then the stack */
+PyObject **py_frame_slots(PyIFrame *f);
+/* index into slots of the first free one; -1 while running */
+int py_frame_stacktop(const PyIFrame *f);
 void py_frame_set_stacktop(PyIFrame *f, int top);
-bool py_frame_has_object(const PyIFrame *f);            /* a frame object exists: somebody may look inside */
-bool py_frame_is_complete(const PyIFrame *f);           /* past its prologue: visible to sys._getframe */
+/* a frame object exists: somebody may look inside */
+bool py_frame_has_object(const PyIFrame *f);
+/* past its prologue: visible to sys._getframe */
+bool py_frame_is_complete(const PyIFrame *f);
 
 /* -- Position --------------------------------------------------------------- */
 
 int py_frame_next(const PyIFrame *f);                   /* unit to run next; frame not running */
 void py_frame_set_next(PyIFrame *f, int unit);
-void py_frame_set_running(PyIFrame *f, int unit);       /* `unit` is being executed: f_lineno, tracebacks */
-void py_frame_set_suspended(PyIFrame *f, int next);     /* in a call whose instruction ends before unit `next` */
+/* `unit` is being executed: f_lineno, tracebacks */
+void py_frame_set_running(PyIFrame *f, int unit);
+/* in a call whose instruction ends before unit `next` */
+void py_frame_set_suspended(PyIFrame *f, int next);
 
 /* -- Life ------------------------------------------------------------------- */
 
 /* New frame for `func` on the data stack, all localsplus NULL, at unit 0, stack empty, not linked.
  * Takes its own reference to func. NULL with MemoryError. */
 PyIFrame *py_frame_push(PyThreadState *ts, PyFunctionObject *func);
-void py_frame_clear_pop(PyThreadState *ts, PyIFrame *f);        /* topmost frame of the data stack, unlinked, stacktop set */
+/* topmost frame of the data stack, unlinked, stacktop set */
+void py_frame_clear_pop(PyThreadState *ts, PyIFrame *f);
 
 void py_frame_link(PyThreadState *ts, PyIFrame *f);     /* previous = current; current = f */
 void py_frame_unlink(PyThreadState *ts, PyIFrame *f);   /* current = f's previous */
@@ -89,11 +103,18 @@ PyObject *py_frame_eval(PyThreadState *ts, PyIFrame *f, bool ours);
 /* -- Errors ----------------------------------------------------------------- */
 
 /* An exception is set and frame `f` (linked, stacktop set) was executing `unit`: add the traceback
- * entry, find the handler, drop the stack to its depth, push lasti and the exception, and return the
- * handler's unit with no exception set. -1: no handler; the value stack is dropped, exception still set. */
+ * entry, find the handler, drop the stack to its depth, push lasti and the exception, and return
+ * the handler's unit with no exception set. -1: no handler; the value stack is dropped, the
+ * exception still set. The frame's position becomes `unit`. */
 int py_unwind(PyThreadState *ts, PyIFrame *f, int unit);
 
-PyObject *py_exc_take(void);            /* the current exception, normalised, with traceback; new reference; clears it */
+/* The same for an exception that is raised again (RERAISE, a bare `raise`): no new traceback entry,
+ * and lasti is the position the frame has, which RERAISE with an argument set back to the original
+ * one; `unit` only finds the handler. */
+int py_unwind_raised(PyThreadState *ts, PyIFrame *f, int unit);
+
+/* the current exception, normalised, with traceback; new reference; clears it */
+PyObject *py_exc_take(void);
 void py_exc_give_steal(PyObject *exc);  /* make it current again */
 
 /* -- Code objects ----------------------------------------------------------- */
@@ -106,7 +127,8 @@ const char *py_opcode_name(int opcode); /* "LOAD_FAST"; "" for a hole */
 
 /* -- What an argument means (the same instruction differs between versions) -- */
 
-enum { PY_CALL_NULL_FIRST =             /* 1: stack is NULL, callable, args or method, self, args; 0: callable, NULL|self, args */
+/* 1: stack is NULL, callable, args or method, self, args; 0: callable, NULL|self, args */
+enum { PY_CALL_NULL_FIRST =
 #if PY_VERSION_HEX < 0x030D0000
     1
 #else
@@ -116,28 +138,39 @@ enum { PY_CALL_NULL_FIRST =             /* 1: stack is NULL, callable, args or m
 void py_arg_compare(int oparg, int *op, bool *to_bool);
 void py_arg_load_global(int oparg, int *name, bool *push_null);
 void py_arg_load_attr(int oparg, int *name, bool *method);
-int py_for_iter_exhausted(int next, int oparg); /* where FOR_ITER jumps; the iterator is popped there */
+/* where FOR_ITER jumps; the iterator is popped there */
+int py_for_iter_exhausted(int next, int oparg);
 
 /* -- Functions and their arguments ------------------------------------------ */
 
-/* Bind a call to the slots of `func`'s code (co_argcount + co_kwonlyargcount + *args + **kwargs
- * entries, new references, NULL where missing is impossible). `args` holds `nargs` positionals, then
- * the values of `kwnames`. 1 bound; 0 the call is wrong: plain Python must raise (no exception set);
- * -1 MemoryError. Never runs Python code. */
+/* Bind a call to the slots of `func`'s code: co_argcount + co_kwonlyargcount + *args + **kwargs new
+ * references, none NULL. `args` holds `nargs` positionals, then the values of `kwnames`. 1 bound;
+ * 0 the call is wrong: plain Python must raise (no exception set); -1 MemoryError. Never runs
+ * Python code: a keyword that is no exact str, or keyword defaults with keys that are no strings,
+ * give 0 as well. After 0 and -1 all slots are NULL. */
 int py_bind(PyFunctionObject *func, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
             PyObject **slots);
 int py_nparams(PyCodeObject *co);       /* how many slots py_bind fills */
 
-PyObject *py_make_function(PyObject *code, PyObject *globals, PyObject *qualname);      /* as MAKE_FUNCTION of the version */
-bool py_plain_function(PyObject *callable);     /* exact function whose vectorcall is CPython's own */
+/* As MAKE_FUNCTION of the version, without its attributes; qualname NULL = the code's own. */
+PyObject *py_make_function(PyObject *code, PyObject *globals, PyObject *qualname);
+/* exact function whose vectorcall is CPython's own */
+bool py_plain_function(PyObject *callable);
 
 /* -- Dicts and types -------------------------------------------------------- */
 
-uint64_t py_dict_tag(PyObject *dict);   /* changes with every change of the dict's contents; exact dict */
-unsigned py_type_tag(PyTypeObject *type);       /* nonzero; changes when the class or a base changes; 0 = no tag to be had */
+/* Changes with every change of the dict's contents, not with reads or stores of the same object.
+ * For exact dicts of modules and of programs only: on 3.13 `obj.x = v` changes the __dict__ of an
+ * object with inline values without a new tag. */
+uint64_t py_dict_tag(PyObject *dict);
+
+/* Changes when the class or a base changes, never repeats; 0 = no tag to be had (3.13 gives a class
+ * up after 1000 changes). Costs a read while nothing changed; else the class gets a new tag. */
+unsigned py_type_tag(PyTypeObject *type);
 
 /* The attribute `name` in the instance's own attributes (dict or inline values), borrowed, without
- * running code and without an exception; NULL = absent. Only for types with an instance dict. */
+ * running code, making the dict or setting an exception; NULL = absent, or no instance dict, or
+ * `name` is no exact str. A key that only its own __eq__ would call equal to it is not found. */
 PyObject *py_instance_attr_borrow(PyObject *obj, PyObject *name);
 
 #endif

@@ -1,0 +1,299 @@
+/* exec/image.c - the objects that a snapshot describes.
+ *
+ * A virtual object is built once per image: shells of mutable containers are entered in the memo
+ * before their fields, so that cycles close. Nothing here runs Python code. */
+#include "exec.h"
+
+#include "../base/mem.h"
+
+typedef struct {
+    const Act *act;
+    PyObject **memo;                    /* by identity number; borrowed from the objects built */
+    PyObject *keep;                     /* list: owns what is in the memo */
+} Build;
+
+static PyObject *build_value(Build *b, TapeRef ref);
+
+static PyObject *
+field(Build *b, const TapeVirt *v, uint32_t i)
+{
+    return build_value(b, b->act->t->opnd[v->first + i]);
+}
+
+static PyObject *
+build_tuple(Build *b, const TapeVirt *v)
+{
+    PyObject *t = PyTuple_New(v->nfields);
+    for (uint32_t i = 0; t != NULL && i < v->nfields; i++) {
+        PyObject *item = field(b, v, i);
+        if (item == NULL) {
+            Py_CLEAR(t);
+            break;
+        }
+        PyTuple_SET_ITEM(t, i, item);
+    }
+    return t;
+}
+
+static bool
+fill_list(Build *b, const TapeVirt *v, PyObject *list)
+{
+    for (uint32_t i = 0; i < v->nfields; i++) {
+        PyObject *item = field(b, v, i);
+        int err = item == NULL ? -1 : PyList_Append(list, item);
+        Py_XDECREF(item);
+        if (err < 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool
+fill_dict(Build *b, const TapeVirt *v, PyObject *dict)
+{
+    for (uint32_t i = 0; i < v->nfields; i += 2) {
+        PyObject *key = field(b, v, i), *value = field(b, v, i + 1);
+        int err = key == NULL || value == NULL ? -1 : PyDict_SetItem(dict, key, value);
+        Py_XDECREF(key);
+        Py_XDECREF(value);
+        if (err < 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static PyObject *
+build_function(Build *b, const TapeVirt *v)
+{
+    PyObject *part[7] = {0}, *fn = NULL;
+    bool ok = true;
+
+    for (uint32_t i = 0; i < 7 && ok; i++) {
+        TapeRef ref = b->act->t->opnd[v->first + i];
+        part[i] = ref == TAPE_NULL ? NULL : build_value(b, ref);
+        ok = ref == TAPE_NULL || part[i] != NULL;
+    }
+    if (ok) {
+        fn = py_make_function(part[0], ((PyFunctionObject *)part[1])->func_globals, NULL);
+    }
+    if (fn != NULL) {
+        PyFunctionObject *f = (PyFunctionObject *)fn;
+        PyObject **to[4] = {&f->func_defaults, &f->func_kwdefaults, &f->func_annotations, &f->func_closure};
+        for (int i = 0; i < 4; i++) {
+            if (part[3 + i] != NULL) {
+                *to[i] = part[3 + i];
+                part[3 + i] = NULL;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < 7; i++) {
+        Py_XDECREF(part[i]);
+    }
+    return fn;
+}
+
+static PyObject *
+build_iter(Build *b, const TapeVirt *v)
+{
+    PyObject *seq = field(b, v, 0), *index = field(b, v, 1), *it = NULL, *none = NULL;
+
+    if (seq != NULL && index != NULL) {
+        it = PyObject_GetIter(seq);
+    }
+    if (it != NULL) {
+        none = PyObject_CallMethod(it, "__setstate__", "O", index);
+        if (none == NULL) {
+            Py_CLEAR(it);
+        }
+    }
+    Py_XDECREF(none);
+    Py_XDECREF(seq);
+    Py_XDECREF(index);
+    return it;
+}
+
+static PyObject *
+build_range_iter(Build *b, const TapeVirt *v)
+{
+    PyObject *part[3] = {field(b, v, 0), field(b, v, 1), field(b, v, 2)}, *range = NULL, *it = NULL;
+
+    if (part[0] && part[1] && part[2]) {
+        range = PyObject_Vectorcall((PyObject *)&PyRange_Type, part, 3, NULL);
+    }
+    if (range != NULL) {
+        it = PyObject_GetIter(range);
+    }
+    Py_XDECREF(range);
+    for (int i = 0; i < 3; i++) {
+        Py_XDECREF(part[i]);
+    }
+    return it;
+}
+
+static PyObject *
+build_from_parts(Build *b, const TapeVirt *v)
+{
+    PyObject *part[3] = {0}, *res = NULL;
+
+    for (uint32_t i = 0; i < v->nfields && i < 3; i++) {
+        part[i] = field(b, v, i);
+        if (part[i] == NULL) {
+            goto done;
+        }
+    }
+    res = v->kind == VIRT_SLICE ? PySlice_New(part[0], part[1], part[2]) : PyMethod_New(part[0], part[1]);
+done:
+    for (int i = 0; i < 3; i++) {
+        Py_XDECREF(part[i]);
+    }
+    return res;
+}
+
+static PyObject *
+build_virt(Build *b, const TapeVirt *v)
+{
+    PyObject *obj = NULL;
+    bool ok = true;
+
+    if (b->memo[v->id] != NULL) {
+        return Py_NewRef(b->memo[v->id]);
+    }
+    switch ((VirtKind)v->kind) {
+    case VIRT_LIST:
+        obj = PyList_New(0);
+        break;
+    case VIRT_DICT:
+        obj = PyDict_New();
+        break;
+    case VIRT_CELL:
+        obj = PyCell_New(NULL);
+        break;
+    case VIRT_TUPLE:
+        obj = build_tuple(b, v);
+        break;
+    case VIRT_FUNCTION:
+        obj = build_function(b, v);
+        break;
+    case VIRT_SEQITER:
+        obj = build_iter(b, v);
+        break;
+    case VIRT_RANGEITER:
+        obj = build_range_iter(b, v);
+        break;
+    default:
+        obj = build_from_parts(b, v);
+    }
+    if (obj == NULL || PyList_Append(b->keep, obj) < 0) {
+        Py_XDECREF(obj);
+        return NULL;
+    }
+    b->memo[v->id] = obj;
+    if (v->kind == VIRT_LIST) {
+        ok = fill_list(b, v, obj);
+    } else if (v->kind == VIRT_DICT) {
+        ok = fill_dict(b, v, obj);
+    } else if (v->kind == VIRT_CELL && b->act->t->opnd[v->first] != TAPE_NULL) {
+        PyObject *value = field(b, v, 0);
+        ok = value != NULL;
+        PyCell_SET(obj, value);
+    }
+    if (!ok) {
+        Py_DECREF(obj);
+        return NULL;
+    }
+    return obj;
+}
+
+static PyObject *
+build_value(Build *b, TapeRef ref)
+{
+    if (TAPE_KIND(ref) == TAPE_VIRT) {
+        return build_virt(b, &b->act->t->virt[TAPE_INDEX(ref)]);
+    }
+    return Py_XNewRef(act_get(b->act, ref));
+}
+
+static bool
+build_begin(Build *b, const Act *act)
+{
+    b->act = act;
+    b->memo = cc_calloc(act->t->nids + 1, sizeof(*b->memo));
+    b->keep = PyList_New(0);
+    return b->memo != NULL && b->keep != NULL;
+}
+
+static void
+build_end(Build *b)
+{
+    cc_free(b->memo);
+    Py_XDECREF(b->keep);
+}
+
+PyObject *
+image_value(const Act *act, TapeRef ref)
+{
+    Build b;
+    PyObject *obj = NULL;
+
+    if (TAPE_KIND(ref) != TAPE_VIRT) {
+        return Py_XNewRef(act_get(act, ref));
+    }
+    if (build_begin(&b, act)) {
+        obj = build_value(&b, ref);
+    }
+    build_end(&b);
+    return obj;
+}
+
+static bool
+image_put(Build *b, Image *im, uint32_t at, TapeRef ref)
+{
+    im->obj[at] = ref == TAPE_NULL ? NULL : build_value(b, ref);
+    return ref == TAPE_NULL || im->obj[at] != NULL || TAPE_KIND(ref) == TAPE_REG;
+}
+
+bool
+image_build(const Act *act, uint32_t snap, Image *im)
+{
+    const Trace *t = act->t;
+    const TapeSnap *s = &t->snap[snap];
+    Build b;
+    uint32_t at = 0;
+    bool ok = true;
+
+    im->nslots = 0;
+    for (uint32_t i = 0; i < s->nframes; i++) {
+        const TapeFrame *f = &t->frame[s->frame + i];
+        im->nslots += f->nlocals + f->nstack;
+    }
+    im->n = im->nslots + 2 * s->nframes;
+    im->obj = cc_calloc(im->n + 1, sizeof(*im->obj));
+    ok = build_begin(&b, act) && im->obj != NULL;
+    for (uint32_t i = 0; ok && i < s->nframes; i++) {
+        const TapeFrame *f = &t->frame[s->frame + i];
+        for (uint32_t k = 0; ok && k < f->nlocals + f->nstack; k++) {
+            ok = image_put(&b, im, at++, t->opnd[f->slot + k]);
+        }
+        ok = ok && image_put(&b, im, im->nslots + 2 * i, f->func)
+            && image_put(&b, im, im->nslots + 2 * i + 1, f->extra);
+    }
+    build_end(&b);
+    if (!ok) {
+        PyErr_Clear();
+        image_drop(im);
+    }
+    return ok;
+}
+
+void
+image_drop(Image *im)
+{
+    for (uint32_t i = 0; im->obj != NULL && i < im->n; i++) {
+        Py_XDECREF(im->obj[i]);
+    }
+    cc_free(im->obj);
+    im->obj = NULL;
+    im->n = 0;
+}

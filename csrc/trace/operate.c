@@ -1,0 +1,254 @@
+/* trace/operate.c - one operation on real operands: pure (repeated freely, thrown away freely) or
+ * residual (an event of the program's, in order, with its frames). */
+#include "rec.h"
+
+#include <opcode.h>
+
+enum { OPERATE_MAX = 256 };
+
+/* Immutable builtins whose operations run no user code. */
+static bool
+is_plain(PyObject *obj)
+{
+    return PyLong_CheckExact(obj) || PyFloat_CheckExact(obj) || PyUnicode_CheckExact(obj)
+        || PyBool_Check(obj) || obj == Py_None || PyComplex_CheckExact(obj)
+        || PyBytes_CheckExact(obj) || obj == Py_Ellipsis;
+}
+
+/* A constant container of plain values: `x in ("a", "b")`. */
+static bool
+is_plain_tuple(PyObject *obj)
+{
+    if (PyFrozenSet_CheckExact(obj)) {
+        return true;                    /* from the code's constants: marshal makes only plain ones */
+    }
+    if (!PyTuple_CheckExact(obj)) {
+        return false;
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(obj); i++) {
+        if (!is_plain(PyTuple_GET_ITEM(obj, i))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool
+all_plain(PyObject *const *real, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (!is_plain(real[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool
+is_pure_builtin(CallKind kind, PyObject *const *real, const TapeRef *ref, uint32_t n)
+{
+    PyObject *a = real[0];
+
+    switch (kind) {
+    case DO_BINARY:
+    case DO_UNARY:
+    case DO_COMPARE:
+    case DO_FORMAT:
+    case DO_JOIN:
+    case DO_TRUTH:
+        return all_plain(real, n);
+    case DO_CONTAINS:
+        return is_plain(a) && ((PyUnicode_CheckExact(a) && PyUnicode_CheckExact(real[1]))
+                               || (TAPE_KIND(ref[1]) == TAPE_CONST && is_plain_tuple(real[1])));
+    case DO_GETITEM:
+        return (PyUnicode_CheckExact(a) || PyBytes_CheckExact(a) || Py_IS_TYPE(a, &PyRange_Type))
+            && (PyLong_CheckExact(real[1]) || PySlice_Check(real[1]));
+    case DO_LEN:
+        return PyUnicode_CheckExact(a) || PyBytes_CheckExact(a) || Py_IS_TYPE(a, &PyRange_Type)
+            || PyTuple_CheckExact(a) || PyList_CheckExact(a) || PyDict_CheckExact(a)
+            || PyAnySet_CheckExact(a);
+    case DO_ITER:
+        return PyTuple_CheckExact(a) || PyList_CheckExact(a) || PyDict_CheckExact(a)
+            || Py_IS_TYPE(a, &PyRange_Type) || PyUnicode_CheckExact(a) || PyBytes_CheckExact(a)
+            || Py_IS_TYPE(a, &PyDictItems_Type) || Py_IS_TYPE(a, &PyDictKeys_Type)
+            || Py_IS_TYPE(a, &PyDictValues_Type) || PyAnySet_CheckExact(a);
+    case DO_SLICE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Dropping the last reference to it runs no Python code. */
+static bool
+is_inert(PyObject *obj)
+{
+    return is_plain(obj) || PyType_Check(obj) || PyModule_Check(obj) || PyCFunction_Check(obj)
+        || PyCode_Check(obj) || front_is_array(obj) || front_is_scalar(obj)
+        || front_is_constant(obj) || obj == tape_end_borrow();
+}
+
+static TapeRef
+fold(Recorder *r, TapeOp op, const TapeRef *ref, uint32_t n, PyObject *res)
+{
+    if (op != TAPE_PCALL || !is_plain(res)) {
+        return TAPE_NULL;
+    }
+    if (PyUnicode_CheckExact(res) ? PyUnicode_GET_LENGTH(res) > 4096
+                                  : PyLong_CheckExact(res) && Py_SIZE(res) > 64) {
+        return TAPE_NULL;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (ref[i] != TAPE_NULL && TAPE_KIND(ref[i]) != TAPE_CONST) {
+            return TAPE_NULL;
+        }
+    }
+    return rec_const(r, res);
+}
+
+static void
+note_result(Recorder *r, TapeRef out, PyObject *res, PyObject *const *real, uint32_t n)
+{
+    if (r->broken || TAPE_KIND(out) != TAPE_REG) {
+        return;
+    }
+    RecReg *reg = rec_reg(r, out);
+    reg->type = Py_TYPE(res);
+    reg->type_epoch = r->epoch;
+    front_result(res, &reg->dtype, &reg->ndim);
+    reg->priv = true;
+    for (uint32_t i = 0; i < n; i++) {
+        if (real[i] == res) {
+            reg->priv = false;          /* the operand itself: others may hold it */
+        }
+    }
+}
+
+/* Array work is run with NumPy's error state off and the IEEE flags looked at, as a replay does.
+ * 1: the program would hear of a flag, so this one must run with its frames. */
+static int
+run_node(CallKind kind, uint32_t oparg, PyObject *const *real, uint32_t n, PyObject *kwnames,
+         PyObject **res)
+{
+    FrontFp fp;
+
+    if (front_fp_begin(&fp) < 0) {
+        return -1;
+    }
+    *res = tape_call(kind, oparg, real, n, kwnames);
+    bool clean = front_fp_clean(&fp);
+    front_fp_end(&fp);
+    if (!clean && *res != NULL) {
+        Py_CLEAR(*res);
+        return 1;
+    }
+    return *res == NULL ? -1 : 0;
+}
+
+RecStatus
+rec_pure(Recorder *r, TapeOp op, CallKind kind, uint32_t oparg, PyObject *const *real,
+         const TapeRef *ref, uint32_t n, PyObject *kwnames, PyObject **res, TapeRef *out)
+{
+    TapeRef a[OPERATE_MAX];
+
+    if (op == TAPE_NODE) {
+        int faulty = run_node(kind, oparg, real, n, kwnames, res);
+        if (faulty > 0) {
+            rec_note_break(r, CC_REASON_FAULT, "%s", tape_call_name[kind]);
+            return rec_residual(r, kind, oparg, real, ref, n, kwnames, (int)n, 0, res, out);
+        }
+        if (faulty < 0) {
+            return REC_ERROR;
+        }
+    } else {
+        *res = tape_call(kind, oparg, real, n, kwnames);
+        if (*res == NULL) {
+            return REC_ERROR;
+        }
+    }
+    *out = fold(r, op, ref, n, *res);
+    if (*out != TAPE_NULL) {
+        return REC_OK;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        a[i] = ref[i] == TAPE_NULL ? TAPE_NULL
+             : op == TAPE_NODE ? rec_ref(r, ref[i]) : rec_materialise(r, ref[i]);
+        if (a[i] != TAPE_NULL) {
+            rec_guard_pure(r, a[i], real[i]);
+        }
+    }
+    TapeIns ins = rec_ins(op, (uint8_t)kind, oparg);
+    ins.kw = kwnames == NULL ? 0 : (uint16_t)TAPE_INDEX(rec_const(r, kwnames));
+    ins.check = rec_check_of(r, *res);
+    *out = rec_emit(r, ins, a, n, true);
+    note_result(r, *out, *res, real, n);
+    r->ops_node += op == TAPE_NODE;
+    return REC_OK;
+}
+
+RecStatus
+rec_residual(Recorder *r, CallKind kind, uint32_t oparg, PyObject *const *real, const TapeRef *ref,
+             uint32_t n, PyObject *kwnames, int pop, int flags, PyObject **res, TapeRef *out)
+{
+    TapeRef a[OPERATE_MAX];
+    bool arrays = false;
+
+    for (uint32_t i = 0; i < n; i++) {
+        a[i] = ref[i] == TAPE_NULL ? TAPE_NULL : rec_materialise(r, ref[i]);
+        arrays |= front_is_array(real[i]);
+    }
+    *res = tape_call(kind, oparg, real, n, kwnames);
+    if (*res == NULL) {
+        return REC_ERROR;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        rec_foreign_ref(r, a[i]);
+    }
+    TapeIns ins = rec_ins(TAPE_RCALL, (uint8_t)kind, oparg);
+    ins.kw = kwnames == NULL ? 0 : (uint16_t)TAPE_INDEX(rec_const(r, kwnames));
+    ins.pop = (uint8_t)pop;
+    ins.flags = (uint8_t)flags;
+    ins.unit = (uint32_t)rec_top(r)->unit;
+    *out = rec_emit_alone(r, ins, a, n, true);
+    r->need_open = true;
+    r->want_poll |= !(flags & TAPE_NOFRAME);
+    r->ops_residual += arrays || front_is_array(*res);
+    if (!r->broken) {
+        rec_reg(r, *out)->foreign = !is_inert(*res);
+    }
+    return REC_OK;
+}
+
+void
+rec_residual_items(Recorder *r, TapeRef tuple, PyObject *items, TapeRef *item)
+{
+    if (r->broken) {
+        return;
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items); i++) {
+        item[i] = rec_emit_behind(r, tuple, (uint32_t)i);
+        if (!r->broken) {
+            rec_reg(r, item[i])->foreign = !is_inert(PyTuple_GET_ITEM(items, i));
+        }
+    }
+    if (!r->broken) {
+        rec_reg(r, tuple)->foreign = false;
+    }
+}
+
+RecStatus
+rec_operate(Recorder *r, CallKind kind, uint32_t oparg, PyObject *const *real, const TapeRef *ref,
+            uint32_t n, PyObject *kwnames, int pop, PyObject **res, TapeRef *out)
+{
+    if (is_pure_builtin(kind, real, ref, n)) {
+        return rec_pure(r, TAPE_PCALL, kind, oparg, real, ref, n, kwnames, res, out);
+    }
+    switch (front_classify(kind, oparg, real, n, kwnames)) {
+    case FRONT_ARRAY:
+        return rec_pure(r, TAPE_NODE, kind, oparg, real, ref, n, kwnames, res, out);
+    case FRONT_META:
+        return rec_pure(r, TAPE_PCALL, kind, oparg, real, ref, n, kwnames, res, out);
+    default:
+        return rec_residual(r, kind, oparg, real, ref, n, kwnames, pop, 0, res, out);
+    }
+}

@@ -1,0 +1,313 @@
+/* trace/rec.c - the recording loop: one instruction of a real frame at a time.
+ *
+ * At every instruction boundary the real frames are what CPython would have, so any of them can be
+ * handed to CPython in mid-frame: when the recording stops, when it ends at a loop, and when an
+ * exception is to be handled. Whatever happens, the program runs once and to its end. */
+#include "rec.h"
+
+#include "../base/mem.h"
+#include "../base/vec.h"
+
+#include <opcode.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* -- Life ------------------------------------------------------------------------ */
+
+Recorder *
+rec_new(PyThreadState *ts, const RecOptions *opt)
+{
+    Recorder *r = cc_calloc(1, sizeof(*r));
+    Trace *t = cc_calloc(1, sizeof(*t));
+
+    if (r == NULL || t == NULL) {
+        cc_free(r);
+        cc_free(t);
+        return NULL;
+    }
+    r->ts = ts;
+    r->opt = *opt;
+    r->t = t;
+    r->epoch = 1;
+    if (!CC_GROW(t->konst, 0, r->cap_konst, 1) || !CC_GROW(t->chk, 0, r->cap_chk, 1)) {
+        rec_free(r);
+        return NULL;
+    }
+    t->konst[0] = NULL;
+    t->nkonst = 1;
+    memset(&t->chk[0], 0, sizeof(t->chk[0]));
+    t->nchk = 1;
+    return r;
+}
+
+void
+rec_free(Recorder *r)
+{
+    if (r == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < r->nvirt; i++) {
+        cc_free(r->virt[i].field);
+    }
+    cc_free(r->virt);
+    cc_free(r->reg);
+    cc_free(r->load);
+    cc_free(r->brk);
+    cc_free(r->drop);
+    cc_free(r->pre.row);
+    cc_free(r->node.row);
+    cc_free(r->post.row);
+    tape_free(r->t);
+    cc_free(r);
+}
+
+int
+rec_add_frame(Recorder *r, const PyLive *live, TapeRef func)
+{
+    RecFrame *fr = &r->frame[r->nframes];
+    PyCodeObject *co = py_frame_code_borrow(live->f);
+    int nlocals = co->co_nlocalsplus;
+
+    memset(fr, 0, sizeof(*fr));
+    fr->bytes = py_code_bytes(co);
+    fr->sh = cc_calloc((size_t)(nlocals + co->co_stacksize + 2), sizeof(*fr->sh));
+    if (fr->bytes == NULL || fr->sh == NULL) {
+        Py_CLEAR(fr->bytes);
+        cc_free(fr->sh);
+        PyErr_Clear();
+        return -1;
+    }
+    fr->live = *live;
+    fr->co = co;
+    fr->code = (const uint8_t *)PyBytes_AS_STRING(fr->bytes);
+    fr->code_k = TAPE_INDEX(rec_const(r, (PyObject *)co));
+    fr->slot = py_frame_slots(live->f);
+    fr->nlocals = nlocals;
+    fr->sp = py_frame_stacktop(live->f);
+    fr->next = py_frame_next(live->f);
+    fr->start = fr->unit = fr->next;
+    fr->func = func;
+    fr->kw_start = -1;
+    r->nframes++;
+    return 0;
+}
+
+/* The recorder's own part of a frame; the frame itself lives on or has ended. */
+static void
+rec_drop_frame(RecFrame *fr)
+{
+    Py_CLEAR(fr->bytes);
+    cc_free(fr->sh);
+    fr->sh = NULL;
+}
+
+/* -- Reasons ---------------------------------------------------------------------- */
+
+RecStatus
+rec_stop(Recorder *r, CcReason reason, const char *fmt, ...)
+{
+    va_list ap;
+
+    r->stop = reason;
+    va_start(ap, fmt);
+    vsnprintf(r->stop_detail, sizeof(r->stop_detail), fmt, ap);
+    va_end(ap);
+    return REC_STOP;
+}
+
+void
+rec_note_break(Recorder *r, CcReason reason, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (!CC_GROW(r->brk, r->nbrk, r->cap_brk, 1)) {
+        r->broken = true;
+        return;
+    }
+    RecBreak *b = &r->brk[r->nbrk++];
+    b->reason = reason;
+    b->place = rec_place(r);
+    va_start(ap, fmt);
+    vsnprintf(b->detail, sizeof(b->detail), fmt, ap);
+    va_end(ap);
+}
+
+/* -- Leaving ---------------------------------------------------------------------- */
+
+/* Give all frames to CPython; the innermost goes on at `unit`, or with an exception if unit < 0. */
+static PyObject *
+hand_off(Recorder *r, int unit)
+{
+    PyLive live[REC_MAX_FRAMES];
+    int n = r->nframes;
+
+    for (int i = 0; i < n; i++) {
+        RecFrame *fr = &r->frame[i];
+        live[i] = fr->live;
+        py_frame_set_stacktop(fr->live.f, fr->sp);
+        rec_drop_frame(fr);
+    }
+    r->nframes = 0;
+    if (unit >= 0) {
+        return py_chain_run(r->ts, live, n, unit);
+    }
+    /* The innermost frame has no handler: it ends, the next one gets the exception. */
+    py_live_unlink(r->ts, &live[n - 1]);
+    py_live_end(r->ts, &live[n - 1]);
+    return py_chain_finish(r->ts, live, n - 1, NULL);
+}
+
+static PyObject *
+leave_stopped(Recorder *r)
+{
+    RecFrame *fr = rec_top(r);
+    int unit = fr->start;
+
+    if (!r->broken) {
+        r->t->end = r->stop;
+        r->t->end_place = rec_place(r);
+        rec_end(r, rec_ins(TAPE_EXIT, 0, r->stop), NULL, 0);
+    }
+    return hand_off(r, unit);
+}
+
+static PyObject *
+leave_raised(Recorder *r)
+{
+    RecFrame *fr = rec_top(r);
+
+    if (!r->broken) {
+        PyObject *exc = py_exc_take();
+        r->t->end = r->stop = CC_REASON_EXCEPTION;
+        r->t->end_place = rec_place(r);
+        rec_end(r, rec_ins(TAPE_EXIT, 0, CC_REASON_EXCEPTION), NULL, 0);
+        py_exc_give_steal(exc);
+    }
+    py_frame_set_stacktop(fr->live.f, fr->sp);
+    int handler = py_unwind(r->ts, fr->live.f, fr->unit);
+    fr->sp = py_frame_stacktop(fr->live.f);
+    return hand_off(r, handler);
+}
+
+/* -- The loop ----------------------------------------------------------------------- */
+
+static void
+decode(RecFrame *fr, int *op, int *oparg)
+{
+    int i = fr->next;
+
+    fr->start = fr->kwnames != NULL ? fr->kw_start : i;
+    *op = fr->code[2 * i];
+    *oparg = fr->code[2 * i + 1];
+    while (*op == EXTENDED_ARG) {
+        i++;
+        *op = fr->code[2 * i];
+        *oparg = *oparg << 8 | fr->code[2 * i + 1];
+    }
+    fr->unit = i;
+    fr->next = i + 1 + py_caches(*op);
+}
+
+static bool
+someone_looked(Recorder *r)
+{
+    for (int i = 0; i < r->nframes; i++) {
+        if (py_frame_has_object(r->frame[i].live.f)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What waits at the boundary: objects that died in the last instruction. */
+static void
+emit_drops(Recorder *r)
+{
+    for (uint32_t i = 0; i < r->ndrop && !r->broken; i++) {
+        rec_emit_alone(r, rec_ins(TAPE_DROP, 0, 0), &r->drop[i], 1, false);
+    }
+    r->ndrop = 0;
+}
+
+/* First row of its transaction: if it runs a handler, what follows reads anew. */
+static void
+emit_poll(Recorder *r)
+{
+    r->want_poll = false;
+    rec_close(r);
+    rec_emit(r, rec_ins(TAPE_POLL, 0, 0), NULL, 0, false);
+    rec_new_epoch(r);
+}
+
+static RecStatus
+rec_step(Recorder *r)
+{
+    RecFrame *fr = rec_top(r);
+    int op, oparg;
+
+    decode(fr, &op, &oparg);
+    r->icount++;
+    py_frame_set_running(fr->live.f, fr->unit);
+    if (r->broken) {
+        return rec_stop(r, CC_REASON_NO_MEMORY, "while recording");
+    }
+    if (r->need_open) {
+        r->need_open = false;
+        rec_open_here(r);
+    }
+    if (r->ndrop > 0) {
+        emit_drops(r);
+    }
+    if (r->want_poll) {
+        emit_poll(r);
+    }
+    if (r->opt.stress_txn) {
+        rec_close(r);
+    }
+    if (r->t->nins + r->pre.n + r->node.n + r->post.n > r->opt.trace_limit) {
+        return rec_stop(r, CC_REASON_TRACE_TOO_LONG, "over %u rows", r->opt.trace_limit);
+    }
+    if (r->ntargets > 0 && r->icount > 1) {
+        RecStatus st = rec_at_head(r);
+        if (st != REC_OK) {
+            return st;
+        }
+    }
+    if (rec_handler[op] == NULL) {
+        return rec_stop(r, CC_REASON_BYTECODE, "%s", py_opcode_name(op));
+    }
+    RecStatus st = rec_handler[op](r, oparg);
+    if (st == REC_OK && (py_tracing(r->ts) || someone_looked(r))) {
+        /* The instruction is done: the state is the one before the next. */
+        if (r->nframes > 0) {
+            fr = rec_top(r);
+            fr->start = fr->unit = fr->next;
+            if (fr->kwnames != NULL) {
+                fr->start = fr->kw_start;
+            }
+        }
+        r->icount++;
+        return rec_stop(r, CC_REASON_FRAME_SEEN, "after %s", py_opcode_name(op));
+    }
+    return st;
+}
+
+PyObject *
+rec_run(Recorder *r)
+{
+    for (;;) {
+        RecStatus st = rec_step(r);
+        if (st == REC_OK) {
+            continue;
+        }
+        if (st == REC_STOP) {
+            return leave_stopped(r);
+        }
+        if (st == REC_ERROR) {
+            return leave_raised(r);
+        }
+        /* REC_DONE: at RET the frames are gone; at a loop's end CPython goes on at the head. */
+        return r->nframes == 0 ? r->result : hand_off(r, rec_top(r)->next);
+    }
+}

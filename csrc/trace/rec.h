@@ -1,0 +1,252 @@
+/* trace/rec.h - the recorder: runs real frames in C and writes what they do to a tape.
+ *
+ * Every local, cell and stack slot of the frames on the recording has a shadow, a TapeRef that says
+ * where its value comes from: a register, a constant, or a virtual object (whose ref holds its
+ * identity number, not a version). Real values and shadows move together, in rec_push, rec_pop and
+ * rec_set_local only.
+ *
+ * A handler runs check -> emit -> run -> commit: until it has called the program's own operation it
+ * may stop (REC_STOP) and nothing has happened; after that it cannot fail. Rows are emitted before
+ * the stack changes, since a transaction that opens takes its snapshot from the slots as they are.
+ * Running out of memory only sets `broken`: the program runs on, the recording is thrown away. */
+#ifndef TRACE_REC_H
+#define TRACE_REC_H
+
+#include "../front/front.h"
+#include "../tape/tape.h"
+
+typedef enum { REC_OK, REC_STOP, REC_ERROR, REC_DONE } RecStatus;
+
+enum { REC_MAX_FRAMES = 64, REC_MAX_LOOPS = 8, REC_MAX_ANCHORS = 16, REC_MAX_CARRIED = 64 };
+
+typedef struct {
+    uint32_t trace_limit, inline_depth, unroll;
+    bool fullgraph;
+    PyObject *is_compiling, *graph_break;       /* our own functions, borrowed; known by identity */
+    bool stress_txn;                    /* a transaction for every instruction */
+} RecOptions;
+
+/* What is known about a register. Facts about things that a program can change hold for one epoch;
+ * whatever may run foreign code begins a new one. */
+typedef struct {
+    PyTypeObject *type;                 /* exact type, NULL = not known; kept alive by a pin */
+    uint32_t type_epoch;                /* of a heap type, whose instances can change class */
+    uint32_t txn;                       /* transaction that defines it */
+    uint8_t phase;                      /* PHASE_PRE, PHASE_NODE or PHASE_FLOAT (= post) */
+    bool foreign;                       /* result of a residual call: its death may run code */
+    bool priv;                          /* made on this tape and never shown to foreign code */
+    int16_t dtype, ndim;                /* arrays: known from a guard or a result check, else -1 */
+    uint32_t arr_epoch, func_epoch, len_epoch, pure_epoch;      /* 0 = not guarded */
+    int32_t len;
+} RecReg;
+
+typedef struct {
+    uint8_t kind;
+    TapeRef *field;
+    uint32_t nfields, cap;
+    TapeRef real;                       /* register, once it has been built */
+    uint32_t row, row_gen;              /* its row in the trace and when that was true */
+} RecVirt;
+
+typedef struct {
+    uint8_t op, sub;
+    TapeRef a0, a1, res;
+    uint32_t aux, epoch;
+} RecLoad;
+
+typedef struct {
+    int head;                           /* unit */
+    uint32_t anchor;                    /* index + 1 once placed */
+    uint32_t turns;
+} RecLoop;
+
+typedef struct {
+    PyLive live;                        /* `next` and `cont` are valid while it is suspended */
+    PyCodeObject *co;
+    PyObject *bytes;                    /* owned: keeps `code` */
+    const uint8_t *code;
+    uint32_t code_k;
+    PyObject **slot;
+    TapeRef *sh;                        /* owned; parallel to slot */
+    int nlocals, sp;
+    int start;                          /* where the current instruction may be resumed */
+    int unit, next;                     /* of the current instruction */
+    TapeRef func, extra;
+    PyObject *kwnames;                  /* borrowed from the code's constants, between KW_NAMES and CALL */
+    int kw_start;
+    RecLoop loop[REC_MAX_LOOPS];
+    int nloops;
+} RecFrame;
+
+typedef struct {
+    TapeIns *row;
+    uint32_t n, cap;
+} RecRows;
+
+typedef struct {
+    CcReason reason;
+    uint32_t place;
+    char detail[80];
+} RecBreak;
+
+/* An ancestor's loop head that a side trace may jump to. */
+typedef struct {
+    Trace *trace;
+    uint32_t anchor, up;
+} RecTarget;
+
+typedef struct {
+    PyThreadState *ts;
+    RecOptions opt;
+    RecFrame frame[REC_MAX_FRAMES];
+    int nframes;
+
+    Trace *t;
+    uint32_t cap_ins, cap_opnd, cap_konst, cap_virt, cap_snap, cap_frame, cap_anchor, cap_chk,
+        cap_arr, cap_place;
+    RecReg *reg;
+    uint32_t cap_reg;
+    RecVirt *virt;
+    uint32_t nvirt, cap_virtobj, virt_gen;
+    RecLoad *load;
+    uint32_t nload, cap_load;
+    RecBreak *brk;
+    uint32_t nbrk, cap_brk;
+    uint32_t *drop;                     /* registers whose last slot went in this instruction */
+    uint32_t ndrop, cap_drop;
+
+    bool open;                          /* a transaction is open */
+    uint32_t txn, txn_snap, txn_icount; /* serial number, snapshot, instruction that it began at */
+    RecRows pre, node, post;
+    uint32_t epoch, icount;
+    bool broken;
+    bool need_open;                     /* a residual row was last: a snapshot at the next instruction */
+    bool want_poll;
+    CcReason stop;
+    char stop_detail[80];
+    RecTarget target[REC_MAX_ANCHORS];
+    int ntargets;
+    uint64_t ops_node, ops_residual;    /* array operations seen */
+    PyObject *result;                   /* of the outermost frame, when recorded to its end */
+} Recorder;
+
+/* -- rec.c: the loop ------------------------------------------------------------ */
+
+/* Record the chain of frames in r->frame and run the program to the end of the outermost frame (in C as long as
+ * it can be recorded, then by CPython). Returns its result; the trace is in r->t, or NULL if there is none worth keeping. */
+PyObject *rec_run(Recorder *r);
+
+Recorder *rec_new(PyThreadState *ts, const RecOptions *opt);
+void rec_free(Recorder *r);
+
+/* Make `f` the innermost frame of the recording. `sh` gets room for all slots, all NULL. -1 no memory. */
+int rec_add_frame(Recorder *r, const PyLive *live, TapeRef func);
+
+RecStatus rec_stop(Recorder *r, CcReason reason, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void rec_note_break(Recorder *r, CcReason reason, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* -- shadow.c: refs, registers, virtual objects ------------------------------------ */
+
+static inline RecFrame *
+rec_top(Recorder *r)
+{
+    return &r->frame[r->nframes - 1];
+}
+
+TapeRef rec_ref(Recorder *r, TapeRef ref);      /* a virtual object that was built: its register */
+TapeRef rec_const(Recorder *r, PyObject *obj);
+TapeRef rec_const_int(Recorder *r, Py_ssize_t value);
+TapeRef rec_newreg(Recorder *r, TapePhase phase);
+static inline RecReg *
+rec_reg(Recorder *r, TapeRef ref)
+{
+    return &r->reg[TAPE_INDEX(ref)];
+}
+PyObject *rec_konst_borrow(Recorder *r, TapeRef ref);
+
+/* depth 0 = top of the stack of the innermost frame */
+TapeRef rec_peek(Recorder *r, int depth);
+PyObject *rec_real(Recorder *r, int depth);
+void rec_push_steal(Recorder *r, PyObject *real, TapeRef ref);
+void rec_pop(Recorder *r, int n);
+void rec_pop_moved(Recorder *r, int n); /* as rec_pop, for values that a new frame holds now */
+void rec_frame_died(Recorder *r, const RecFrame *fr);   /* its slots are gone */
+void rec_replace_steal(Recorder *r, int n, PyObject *real, TapeRef ref);        /* pop n, push one */
+void rec_set_slot_steal(Recorder *r, int index, PyObject *real, TapeRef ref);   /* a local or cell */
+
+TapeRef rec_virt(Recorder *r, VirtKind kind, const TapeRef *field, uint32_t n);
+RecVirt *rec_virt_of(Recorder *r, TapeRef ref); /* NULL unless it is (still) virtual */
+bool rec_is_virt(Recorder *r, TapeRef ref, VirtKind kind);
+void rec_virt_append(Recorder *r, RecVirt *v, TapeRef field);
+void rec_virt_touch(Recorder *r, RecVirt *v);   /* its fields were changed */
+TapeRef rec_materialise(Recorder *r, TapeRef ref);      /* a register or constant for it; NULL stays NULL */
+uint32_t rec_virt_row(Recorder *r, uint32_t id);
+void rec_foreign_ref(Recorder *r, TapeRef ref); /* foreign code can reach it now */
+
+/* -- emit.c: rows, transactions, snapshots ------------------------------------------- */
+
+TapeIns rec_ins(TapeOp op, uint8_t sub, uint32_t aux);
+/* Append a row with operands to the open transaction (opening or closing one as its phase wants). */
+TapeRef rec_emit(Recorder *r, TapeIns ins, const TapeRef *a, uint32_t n, bool result);
+void rec_close(Recorder *r);            /* end the open transaction */
+uint32_t rec_open_here(Recorder *r);    /* a transaction that begins at this very instruction; its snapshot */
+uint32_t rec_snapshot(Recorder *r);
+void rec_anchor(Recorder *r, int head, const bool *stored, const TapeRef *init, uint32_t n); /* ANCHOR; slots hold the carried registers */
+TapeRef rec_emit_alone(Recorder *r, TapeIns ins, const TapeRef *a, uint32_t n, bool result);
+TapeRef rec_emit_behind(Recorder *r, TapeRef tuple, uint32_t index);    /* LDITEM behind the last residual row */
+void rec_end(Recorder *r, TapeIns last, const TapeRef *a, uint32_t n);  /* the last row of the tape */
+void rec_new_epoch(Recorder *r);
+uint32_t rec_check_of(Recorder *r, PyObject *real);     /* result check that `real` passes */
+uint32_t rec_place(Recorder *r);
+bool rec_finish(Recorder *r);           /* lifetimes; false: no trace */
+
+/* -- guard_make.c ----------------------------------------------------------------------- */
+
+void rec_need_pre(Recorder *r, TapeRef ref);    /* so that a guard may use it */
+void rec_guard_type(Recorder *r, TapeRef ref, PyObject *real);
+void rec_guard_is(Recorder *r, TapeRef a, TapeRef b, bool same);
+void rec_guard_truth(Recorder *r, TapeRef ref, bool outcome);
+void rec_guard_len(Recorder *r, TapeRef ref, PyObject *real);
+void rec_guard_func(Recorder *r, TapeRef ref, PyObject *func);
+void rec_guard_array(Recorder *r, TapeRef ref, PyObject *real);
+void rec_guard_pure(Recorder *r, TapeRef ref, PyObject *real);
+TapeRef rec_fix(Recorder *r, TapeRef ref, PyObject *real);      /* guard by value where the kind of object wants it */
+TapeRef rec_fix_value(Recorder *r, TapeRef ref, PyObject *real);        /* guard an int, str ... by value */
+TapeRef rec_load(Recorder *r, TapeOp op, uint8_t sub, TapeRef a0, TapeRef a1, uint32_t aux, PyObject *real);
+/* What the class holds under `name` is guarded to be `found` (NULL: nothing), a constant or an object read again. */
+void rec_guard_type_attr(Recorder *r, PyTypeObject *type, PyObject *name, PyObject *found);
+TapeRef rec_load_type_attr(Recorder *r, PyTypeObject *type, PyObject *name, PyObject *found);
+void rec_guard_no_attr(Recorder *r, TapeRef obj, PyObject *name);
+
+/* -- operations -------------------------------------------------------------------------- */
+
+/* A pure operation on these operands (PCALL or NODE by phase): runs it, gives value and ref. */
+RecStatus rec_pure(Recorder *r, TapeOp op, CallKind kind, uint32_t oparg, PyObject *const *real,
+                   const TapeRef *ref, uint32_t n, PyObject *kwnames, PyObject **res, TapeRef *out);
+/* A residual operation; `pop` operands leave the stack first. The caller then replaces them by the result. */
+RecStatus rec_residual(Recorder *r, CallKind kind, uint32_t oparg, PyObject *const *real,
+                       const TapeRef *ref, uint32_t n, PyObject *kwnames, int pop, int flags,
+                       PyObject **res, TapeRef *out);
+/* The items of the exact tuple that the residual row just emitted gave, loaded before its state ends. */
+void rec_residual_items(Recorder *r, TapeRef tuple, PyObject *items, TapeRef *item);
+/* Whichever of the two fits. */
+RecStatus rec_operate(Recorder *r, CallKind kind, uint32_t oparg, PyObject *const *real,
+                      const TapeRef *ref, uint32_t n, PyObject *kwnames, int pop, PyObject **res, TapeRef *out);
+
+RecStatus rec_call(Recorder *r, int nargs, PyObject *kwnames, int extra_pop);  /* the stack holds callable and arguments in CPython's order */
+RecStatus rec_call_function(Recorder *r, PyObject *func, TapeRef func_ref, PyObject *const *real,
+                            const TapeRef *ref, Py_ssize_t n, PyObject *kwnames, int pop,
+                            FrameCont cont, int cont_arg);
+RecStatus rec_builtin(Recorder *r, PyObject *callable, PyObject *const *real, const TapeRef *ref,
+                      Py_ssize_t n, PyObject *kwnames, int pop, bool *handled);
+RecStatus rec_attr(Recorder *r, PyObject *name, bool method);
+RecStatus rec_branch(Recorder *r, bool *outcome);       /* truth of the top of the stack, which stays */
+RecStatus rec_backward(Recorder *r, int target);        /* a jump back to a loop head */
+RecStatus rec_at_head(Recorder *r);     /* before an instruction: is it an ancestor's loop head? */
+bool rec_inlineable(PyObject *func);
+
+/* Results of a handler's real operation that is not on the frames' own stack. */
+typedef RecStatus (*RecHandler)(Recorder *r, int oparg);
+extern const RecHandler rec_handler[256];       /* by opcode of this version */
+
+#endif
