@@ -393,4 +393,19 @@ VOP_CONVERSIONS(VOP_CVT)
     }
 VOP_SET_MSK(VOP_BOOLS)
 
+/* -- Tails: the last `rest` elements of an operand, padded with copies of the last one --------- */
+
+VOP_INLINE void vop_pad(char *tail, const char *p, cc_i64 rest, cc_i64 size, cc_i64 lanes)
+{
+    __builtin_memcpy(tail, p, (cc_u64)(rest * size));
+    for (cc_i64 i = rest; i < lanes; i++) {
+        __builtin_memcpy(tail + i * size, p + (rest - 1) * size, (cc_u64)size);
+    }
+}
+
+VOP_INLINE void vop_unpad(char *p, const char *tail, cc_i64 rest, cc_i64 size)
+{
+    __builtin_memcpy(p, tail, (cc_u64)(rest * size));
+}
+
 #endif
