@@ -223,7 +223,9 @@ lower_cast(Lower *w, CcRef r, CcVType mask)
         && to != CC_DTYPE_I32) {
         v = lower_cvt(w, v, to == CC_DTYPE_U32 ? CC_VT_i64 : CC_VT_i32);
     }
-    (void)ft;
+    if (ft == CC_VT_f32 && tt == CC_VT_u64) {
+        v = lower_cvt(w, v, CC_VT_f64);
+    }
     return lower_cvt(w, v, tt);
 }
 

@@ -336,8 +336,8 @@ VOP_SET_FLT(VOP_SIGMOID)
 
 /* -- Conversions --------------------------------------------------------------------------
  * One granule: as many lanes as the wider of the two types has in a vector. Floats go to the
- * narrow integers by way of i32 and to u32 by way of i64, which is what C casts (and so NumPy)
- * give on this machine for numbers out of range. */
+ * narrow integers by way of i32, to u32 by way of i64, and f32 to u64 by way of f64, which is what
+ * C casts (and so NumPy) give on this machine for numbers out of range. */
 
 #define VOP_SIZE_f64 8
 #define VOP_SIZE_f32 4
@@ -359,10 +359,12 @@ VOP_SET_FLT(VOP_SIGMOID)
         C(f, u8)
 #define VOP_FROM_MSK(C, f) C(f, m64) C(f, m32) C(f, m16) C(f, m8)
 #define VOP_CONVERSIONS(C)                                                                        \
+    VOP_PLAIN_CONVERSIONS(C) C(f64, u64)
+#define VOP_PLAIN_CONVERSIONS(C)                                                                  \
     VOP_FROM_INT(C, i64) VOP_FROM_INT(C, i32) VOP_FROM_INT(C, i16) VOP_FROM_INT(C, i8)            \
     VOP_FROM_INT(C, u64) VOP_FROM_INT(C, u32) VOP_FROM_INT(C, u16) VOP_FROM_INT(C, u8)            \
-    C(f64, f32) C(f64, i64) C(f64, i32) C(f64, u64)                                               \
-    C(f32, f64) C(f32, i64) C(f32, i32) C(f32, u64)                                               \
+    C(f64, f32) C(f64, i64) C(f64, i32)                                                           \
+    C(f32, f64) C(f32, i64) C(f32, i32)                                                           \
     VOP_FROM_MSK(C, m64) VOP_FROM_MSK(C, m32) VOP_FROM_MSK(C, m16) VOP_FROM_MSK(C, m8)
 
 #define VOP_LANES(f, t)                                                                           \
@@ -376,7 +378,18 @@ VOP_SET_FLT(VOP_SIGMOID)
             __attribute__((vector_size(VOP_LANES(f, t) * VOP_SIZE_##t), aligned(1), may_alias));  \
         *(to *)out = __builtin_convertvector(*(const from *)in, to);                              \
     }
-VOP_CONVERSIONS(VOP_CVT)
+VOP_PLAIN_CONVERSIONS(VOP_CVT)
+
+/* Written out: compilers differ in what numbers below 0 give, and AVX-512 has an instruction of yet
+ * another opinion. Here -1.0 is 2^64 - 1, as by way of i64, and what does not fit is 2^63 or 0. */
+VOP_INLINE void vop_cvt_f64_u64(void *out, const void *in)
+{
+    v_f64 a = *(const x_f64 *)in, top = vop_splat_f64(0x1p63);
+    v_m64 high = vop_le_f64(top, a);
+    v_i64 r = __builtin_convertvector(a - (v_f64)((v_m64)top & high), v_i64);
+
+    *(x_u64 *)out = (v_u64)r ^ ((v_u64)high & VOP_SIGN_f64);
+}
 
 /* Bools in memory are bytes, true when not 0; they are written as 0 and 1. */
 #define VOP_BOOLS(t, T, m, u, s)                                                                  \
