@@ -34,7 +34,9 @@ typedef __UINT64_TYPE__ cc_u64;
 #define CC_FAULT_DIV 1u         /* IEEE division by zero */
 #define CC_FAULT_OVER 2u        /* IEEE overflow */
 #define CC_FAULT_UNDER 4u       /* IEEE underflow */
+#ifndef CC_GRAPH_H              /* ir/graph.h, when included first, has it with the same value */
 #define CC_FAULT_INVALID 8u     /* IEEE invalid operation */
+#endif
 #define CC_FAULT_INDEX 16u      /* an index out of bounds; the element was not touched */
 #define CC_FAULT_INTDIV 32u     /* integer division by zero; its result is 0 */
 #define CC_FAULT_INTOVER 64u    /* INT_MIN / -1; its result is INT_MIN */
@@ -85,7 +87,7 @@ typedef union {
     double d;
 } CcScalar;
 
-/* -- Loop bodies: what gen/ emits and rt/interp.c imitates ------------------------ */
+/* -- Loop bodies: what gen/ emits and kern/interp.c imitates ------------------------ */
 
 /* The elementwise work on n elements of a fused loop. ptr[k] belongs to the k-th operand:
  * n elements side by side, or one element when the body was made with the k-th operand as
@@ -97,6 +99,7 @@ typedef struct {
     const CcScalar *scalar;     /* numbers that change between calls */
     const void *self;           /* the interpreter's program; NULL for compiled C */
     void *scratch;              /* the interpreter's registers; NULL for compiled C */
+    cc_u64 bcast;               /* bit k: operand k is one element; compiled C knows it already */
     cc_u32 fault;               /* bits found by software, this thread only */
 } CcBody;
 

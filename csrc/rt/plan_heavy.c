@@ -1,0 +1,389 @@
+/* rt/plan_heavy.c - the groups of a plan that are no loops: moves, scans, indexing, the heavy operations of
+ * kern/, the framework's own functions. Fills parameter structs from the views of operands. */
+#include "plan_heavy.h"
+
+#include "../kern/kern.h"
+
+#include <string.h>
+
+/* -- Moves ---------------------------------------------------------------------------------------- */
+
+static bool
+move_copy(PlanRun *run, const CcView *out, const CcView *in, bool fill)
+{
+    RtCopy c = {.out = *out, .in = *in, .fill = fill};
+    CcPhase phase;
+
+    return !rt_copy_plan(&c, &phase) || plan_phases(run, &phase, 1, &c);
+}
+
+static bool
+run_update(PlanRun *run, CcRef r, const CcView *out)
+{
+    CcView base, value, place;
+
+    if (!plan_view(run, cc_arg(run->g, r, 0), &base)
+        || !plan_view(run, cc_arg(run->g, r, 1), &value)
+        || !move_copy(run, out, &base, false)) {
+        return false;
+    }
+    place = *out;
+    memcpy(place.dim, value.dim, sizeof(place.dim));
+    plan_slice(run, cc_attrs(run->g, r), out, &place);
+    return move_copy(run, &place, &value, false);
+}
+
+static bool
+run_concat(PlanRun *run, CcRef r, const CcView *out)
+{
+    unsigned axis = (unsigned)cc_attrs(run->g, r)[0];
+    CcView place = *out, part;
+
+    for (uint32_t k = 0; k < run->g->node[r].narg; k++) {
+        if (!plan_view(run, cc_arg(run->g, r, k), &part)) {
+            return false;
+        }
+        place.dim[axis] = part.dim[axis];
+        if (!move_copy(run, &place, &part, false)) {
+            return false;
+        }
+        place.data += part.dim[axis] * place.stride[axis];
+    }
+    return true;
+}
+
+static bool
+run_pad(PlanRun *run, CcRef r, const CcView *out)
+{
+    const int64_t *lo = cc_attrs(run->g, r);
+    CcView in, value, place = *out;
+
+    if (!plan_view(run, cc_arg(run->g, r, 0), &in)
+        || !plan_view(run, cc_arg(run->g, r, 1), &value)
+        || !move_copy(run, out, &value, true)) {
+        return false;
+    }
+    for (unsigned d = 0; d < out->ndim; d++) {
+        place.data += run->b->dim[lo[d]] * out->stride[d];
+        place.dim[d] = in.dim[d];
+    }
+    return move_copy(run, &place, &in, false);
+}
+
+/* -- Scans, indexing --------------------------------------------------------------------------------- */
+
+static bool
+run_scan(PlanRun *run, CcRef r, const CcView *out)
+{
+    RtScan s = {.out = *out, .axis = (uint8_t)cc_attrs(run->g, r)[0],
+                .type = (uint8_t)gen_vtype((CcDtype)out->dtype),
+                .product = run->g->node[r].op == CC_OP_CUMPROD};
+    CcPhase phase;
+
+    return plan_view(run, cc_arg(run->g, r, 0), &s.in)
+        && (!rt_scan_plan(&s, &phase) || plan_phases(run, &phase, 1, &s));
+}
+
+static bool
+run_index(PlanRun *run, CcRef r, const CcView *out)
+{
+    RtIndex x = {.out = *out, .axis = (uint8_t)cc_attrs(run->g, r)[0],
+                 .type = (uint8_t)gen_vtype((CcDtype)out->dtype),
+                 .scatter = run->g->node[r].op != CC_OP_GATHER,
+                 .add = run->g->node[r].op == CC_OP_SCATTER_ADD, .fault = &run->fault};
+    CcPhase phase;
+
+    if (!plan_view(run, cc_arg(run->g, r, 0), &x.base)
+        || !plan_view(run, cc_arg(run->g, r, 1), &x.index)
+        || (x.scatter && (!plan_view(run, cc_arg(run->g, r, 2), &x.value)
+                          || !move_copy(run, out, &x.base, false)))) {
+        return false;
+    }
+    return !rt_index_plan(&x, &phase) || plan_phases(run, &phase, 1, &x);
+}
+
+/* -- Heavy operations ----------------------------------------------------------------------------------- */
+
+static bool
+heavy_run(PlanRun *run, const KernPlan *plan, const void *args, void **shared)
+{
+    char *work = NULL;
+
+    if (plan->shared > 0 && !plan_work(run, (int64_t)plan->shared, &work)) {
+        return false;
+    }
+    if (shared != NULL) {
+        *shared = work;
+    }
+    return plan_phases(run, plan->phase, plan->nphase, args);
+}
+
+static const KernFloat *
+heavy_table(uint8_t dtype)
+{
+    return dtype == CC_DTYPE_F64 ? kern_table()->f64 : kern_table()->f32;
+}
+
+/* Elements of strides in bytes. */
+static void
+heavy_strides(const CcView *v, int64_t out[4])
+{
+    for (unsigned d = 0; d < 4; d++) {
+        out[d] = v->stride[d] / v->size;
+    }
+}
+
+static KernInt
+heavy_int(uint8_t dtype)
+{
+    static const uint8_t of[CC_DTYPE__COUNT] = {
+        [CC_DTYPE_I8] = KERN_I8, [CC_DTYPE_I16] = KERN_I16, [CC_DTYPE_I32] = KERN_I32,
+        [CC_DTYPE_I64] = KERN_I64, [CC_DTYPE_U8] = KERN_U8, [CC_DTYPE_U16] = KERN_U16,
+        [CC_DTYPE_U32] = KERN_U32, [CC_DTYPE_U64] = KERN_U64, [CC_DTYPE_BOOL] = KERN_BOOL,
+    };
+
+    return (KernInt)of[dtype];
+}
+
+/* One batch of C = A B; strides of rows and columns and of the last batch axis in elements. */
+static bool
+matmul_run(PlanRun *run, const CcView *a, const CcView *b, const CcView *c, bool ta, bool tb,
+           cc_i64 nbatch, const cc_i64 at[3])
+{
+    unsigned n = c->ndim, lead = n > 2 ? n - 3 : 0;
+    cc_i64 size = c->size, batch[3] = {0, 0, 0};
+    cc_i64 k = ta ? a->dim[n - 2] : a->dim[n - 1];
+    KernPlan plan;
+
+    if (n > 2) {
+        batch[0] = a->stride[lead] / size;
+        batch[1] = b->stride[lead] / size;
+        batch[2] = c->stride[lead] / size;
+    }
+    cc_i64 ar = a->stride[ta ? n - 1 : n - 2] / size, ac = a->stride[ta ? n - 2 : n - 1] / size;
+    cc_i64 br = b->stride[tb ? n - 1 : n - 2] / size, bc = b->stride[tb ? n - 2 : n - 1] / size;
+    cc_i64 cr = c->stride[n - 2] / size, cw = c->stride[n - 1] / size;
+    if (c->dtype == CC_DTYPE_F32 || c->dtype == CC_DTYPE_F64) {
+        KernGemm g = {.nbatch = nbatch, .m = c->dim[n - 2], .n = c->dim[n - 1], .k = k,
+                      .a_batch = batch[0], .a_row = ar, .a_col = ac, .b_batch = batch[1],
+                      .b_row = br, .b_col = bc, .c_batch = batch[2], .c_row = cr, .c_col = cw,
+                      .a = a->data + at[0], .b = b->data + at[1], .c = c->data + at[2]};
+        heavy_table(c->dtype)->gemm(&g, &plan);
+        return heavy_run(run, &plan, &g, &g.shared);
+    }
+    KernIntMm g = {.type = heavy_int(c->dtype), .nbatch = nbatch, .m = c->dim[n - 2],
+                   .n = c->dim[n - 1], .k = k, .a_batch = batch[0], .a_row = ar, .a_col = ac,
+                   .b_batch = batch[1], .b_row = br, .b_col = bc, .c_batch = batch[2], .c_row = cr,
+                   .c_col = cw, .a = a->data + at[0], .b = b->data + at[1], .c = c->data + at[2]};
+    kern_intmm_plan(&g, &plan);
+    return heavy_run(run, &plan, &g, NULL);
+}
+
+static bool
+run_matmul(PlanRun *run, CcRef r, const CcView *out)
+{
+    const int64_t *attr = cc_attrs(run->g, r);
+    CcView a, b;
+    unsigned n = out->ndim;
+    cc_i64 inner = n > 2 ? out->dim[n - 3] : 1, outer = 1;
+
+    if (!plan_view(run, cc_arg(run->g, r, 0), &a) || !plan_view(run, cc_arg(run->g, r, 1), &b)) {
+        return false;
+    }
+    if (rt_view_count(out) == 0) {
+        return true;
+    }
+    for (unsigned d = 0; d + 3 < n; d++) {
+        outer *= out->dim[d];
+    }
+    for (cc_i64 i = 0; i < outer; i++) {
+        cc_i64 at[3] = {0, 0, 0}, left = i;
+        for (unsigned d = n > 3 ? n - 3 : 0; d-- > 0;) {
+            cc_i64 j = left % out->dim[d];
+            left /= out->dim[d];
+            at[0] += j * a.stride[d];
+            at[1] += j * b.stride[d];
+            at[2] += j * out->stride[d];
+        }
+        if (!matmul_run(run, &a, &b, out, attr[0] != 0, attr[1] != 0, inner, at)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* x, w, y of the operation `op`, in that order in v. */
+static bool
+run_conv(PlanRun *run, CcRef r, const CcView *out)
+{
+    const int64_t *attr = cc_attrs(run->g, r);
+    uint8_t op = run->g->node[r].op;
+    CcView p, q, x, w, y;
+    KernPlan plan;
+
+    if (!plan_view(run, cc_arg(run->g, r, 0), &p) || !plan_view(run, cc_arg(run->g, r, 1), &q)) {
+        return false;
+    }
+    x = op == CC_OP_CONV2D ? p : op == CC_OP_CONV2D_DX ? *out : q;
+    w = op == CC_OP_CONV2D_DW ? *out : q;
+    y = op == CC_OP_CONV2D ? *out : p;
+    KernConv c = {.n = x.dim[0], .c = x.dim[1], .h = x.dim[2], .w = x.dim[3], .oc = w.dim[0],
+                  .kh = w.dim[2], .kw = w.dim[3], .stride_h = attr[0], .stride_w = attr[1],
+                  .pad_top = attr[2], .pad_bottom = attr[3], .pad_left = attr[4],
+                  .pad_right = attr[5], .dil_h = attr[6], .dil_w = attr[7], .groups = attr[8],
+                  .x = x.data, .wt = w.data, .y = y.data};
+    heavy_strides(&x, c.xs);
+    heavy_strides(&w, c.ws);
+    heavy_strides(&y, c.ys);
+    const KernFloat *t = heavy_table(out->dtype);
+    (op == CC_OP_CONV2D ? t->conv : op == CC_OP_CONV2D_DX ? t->conv_dx : t->conv_dw)(&c, &plan);
+    return heavy_run(run, &plan, &c, &c.shared);
+}
+
+/* The kernel wants both results and a packed index; the one nobody asked for goes to the work memory. */
+static bool
+run_pool(PlanRun *run, CcRef r, const CcView *out)
+{
+    const int64_t *attr = cc_attrs(run->g, r);
+    bool arg = run->g->node[r].op == CC_OP_MAXPOOL2D_ARG;
+    CcView x, y = *out;
+    KernPlan plan;
+    char *work = NULL;
+
+    if (!plan_view(run, cc_arg(run->g, r, 0), &x)) {
+        return false;
+    }
+    if (arg) {
+        y.size = x.size;
+        rt_view_pack(&y);
+        if (!plan_work(run, rt_view_count(&y) * (x.size + 8) + 8, &work)) {
+            return false;
+        }
+        y.data = work + rt_view_count(&y) * 8;
+    }
+    KernPool k = {.n = x.dim[0], .c = x.dim[1], .h = x.dim[2], .w = x.dim[3], .oh = y.dim[2],
+                  .ow = y.dim[3], .kh = attr[0], .kw = attr[1], .stride_h = attr[2],
+                  .stride_w = attr[3], .pad_h = attr[4], .pad_w = attr[6], .dil_h = 1, .dil_w = 1,
+                  .x = x.data, .y = y.data, .index = arg ? (int64_t *)(void *)work : NULL};
+    heavy_strides(&x, k.xs);
+    heavy_strides(&y, k.ys);
+    heavy_table(x.dtype)->pool(&k, &plan);
+    if (!plan_phases(run, plan.phase, plan.nphase, &k)) {
+        return false;
+    }
+    if (arg) {
+        CcView from = *out;
+        from.data = work;
+        rt_view_pack(&from);
+        return move_copy(run, out, &from, false);
+    }
+    return true;
+}
+
+static bool
+run_pool_dx(PlanRun *run, CcRef r, const CcView *out)
+{
+    CcView dy, index, packed;
+    KernPlan plan;
+    char *work = NULL;
+
+    if (!plan_view(run, cc_arg(run->g, r, 0), &dy)
+        || !plan_view(run, cc_arg(run->g, r, 1), &index)) {
+        return false;
+    }
+    packed = index;
+    if (!rt_view_packed(&index)) {
+        if (!plan_work(run, rt_view_count(&index) * 8 + 8, &work)) {
+            return false;
+        }
+        packed.data = work;
+        rt_view_pack(&packed);
+        if (!move_copy(run, &packed, &index, false)) {
+            return false;
+        }
+    }
+    KernPool k = {.n = out->dim[0], .c = out->dim[1], .h = out->dim[2], .w = out->dim[3],
+                  .oh = dy.dim[2], .ow = dy.dim[3], .kh = 1, .kw = 1, .stride_h = 1, .stride_w = 1,
+                  .dil_h = 1, .dil_w = 1, .x = out->data, .y = dy.data,
+                  .index = (int64_t *)(void *)packed.data};
+    heavy_strides(out, k.xs);
+    heavy_strides(&dy, k.ys);
+    heavy_table(out->dtype)->pool_dx(&k, &plan);
+    return plan_phases(run, plan.phase, plan.nphase, &k);
+}
+
+/* -- The framework's own functions ------------------------------------------------------------------------- */
+
+enum { EXTERN_VIEWS = 64 };
+
+static bool
+run_extern(PlanRun *run, CcRef call)
+{
+    const CcGraph *g = run->g;
+    CcView arg[EXTERN_VIEWS], result[EXTERN_VIEWS];
+    uint32_t narg = g->node[call].narg, nresult = 0;
+
+    if (run->opt->external == NULL || narg > EXTERN_VIEWS) {
+        return cc_fail(run->st, CC_REASON_NO_LOWERING, "%%%u: nobody to call", call);
+    }
+    for (uint32_t k = 0; k < narg; k++) {
+        if (!plan_view(run, cc_arg(g, call, k), &arg[k])) {
+            return false;
+        }
+    }
+    for (CcRef r = call + 1; r < g->len; r++) {
+        if (g->node[r].op != CC_OP_EXTERN_GET || cc_arg(g, r, 0) != call) {
+            continue;
+        }
+        uint32_t at = (uint32_t)cc_attrs(g, r)[0];
+        if (at >= EXTERN_VIEWS) {
+            return cc_fail(run->st, CC_REASON_NO_LOWERING, "%%%u: result %u", call, at);
+        }
+        for (; nresult <= at; nresult++) {              /* results nobody reads have no memory */
+            memset(&result[nresult], 0, sizeof(result[nresult]));
+        }
+        plan_buffer_view(run, run->groups->buffer_of[r], &result[at]);
+    }
+    return run->opt->external(run->opt->ctx, cc_attrs(g, call)[0], arg, narg, result, nresult,
+                              run->st);
+}
+
+bool
+plan_run_other(PlanRun *run, uint32_t group)
+{
+    CcRef r = run->groups->group[group].space;
+    CcView out;
+
+    if (run->g->node[r].op == CC_OP_EXTERN) {
+        return run_extern(run, r);
+    }
+    plan_buffer_view(run, run->groups->buffer_of[r], &out);
+    switch (run->g->node[r].op) {
+    case CC_OP_UPDATE:
+        return run_update(run, r, &out);
+    case CC_OP_CONCAT:
+        return run_concat(run, r, &out);
+    case CC_OP_PAD:
+        return run_pad(run, r, &out);
+    case CC_OP_CUMSUM:
+    case CC_OP_CUMPROD:
+        return run_scan(run, r, &out);
+    case CC_OP_GATHER:
+    case CC_OP_SCATTER:
+    case CC_OP_SCATTER_ADD:
+        return run_index(run, r, &out);
+    case CC_OP_MATMUL:
+        return run_matmul(run, r, &out);
+    case CC_OP_CONV2D:
+    case CC_OP_CONV2D_DX:
+    case CC_OP_CONV2D_DW:
+        return run_conv(run, r, &out);
+    case CC_OP_MAXPOOL2D:
+    case CC_OP_MAXPOOL2D_ARG:
+        return run_pool(run, r, &out);
+    case CC_OP_MAXPOOL2D_DX:
+        return run_pool_dx(run, r, &out);
+    default:
+        return cc_fail(run->st, CC_REASON_NO_LOWERING, "%%%u: %s", r, cc_info(run->g, r)->name);
+    }
+}

@@ -1,0 +1,36 @@
+/* rt/reduce.h - reductions of elements that lie side by side in the L1 cache.
+ *
+ * Accuracy: a block of CC_RED_BLOCK elements is added in vector lanes; blocks are added in pairs,
+ * pairs in pairs, and so on (RtRedTree), so the error grows with the logarithm of the size, as in
+ * NumPy's pairwise sum with its blocks of 128. What is added to what follows from sizes alone. */
+#ifndef CC_RT_REDUCE_H
+#define CC_RT_REDUCE_H
+
+#include "vprog.h"
+
+typedef enum {
+    RT_RED_SUM, RT_RED_PROD, RT_RED_MAX, RT_RED_MIN, RT_RED_ARGMAX, RT_RED_ARGMIN, RT_RED_ANY,
+    RT_RED_ALL, RT_RED__COUNT
+} RtRed;
+
+/* Elements per block. A chunk of the interpreter is a block, too. */
+enum { CC_RED_BLOCK = 512 };
+
+/* The engine's types in memory; bool is u8 with true = not 0. */
+typedef union {
+    double f64;
+    float f32;
+    cc_i64 i64;
+    cc_u64 u64;
+} RtRedValue;
+
+struct RtReduceTable {
+    /* Reduce n >= 1 elements of type t at p to one: *out is 8 bytes, the element at its start.
+     * ARGMAX and ARGMIN: *out is the place (i64) and *best the element. ANY and ALL: t = u8, 0/1. */
+    void (*block)(RtRed red, CcVType t, const char *p, cc_i64 n, char *out, char *best);
+
+    /* acc[i] = acc[i] (op) p[i] for n elements; the order of the operands is kept. Not ARG. */
+    void (*fold)(RtRed red, CcVType t, char *acc, const char *p, cc_i64 n);
+};
+
+#endif
