@@ -1,0 +1,9 @@
+/* isa: multi
+ * kern/ops_f64.c - the heavy double operations of one ISA level (CC_ISA, -march). */
+#define KERN_F64
+#include "isa.h"
+#include "gemm_t.h"
+
+const KernFloat KERN_SYM(kern_f64) = {
+    .gemm = gemm_plan,
+};
