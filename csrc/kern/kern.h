@@ -110,15 +110,17 @@ typedef struct {
     void *x, *wt, *y;                   /* the inputs are only read */
     void *shared;
 
-    /* Set by the plan: the problem in terms of the kernel, see conv_t.h. */
+    /* Set by the plan: the problem in the kernel's terms, see conv_t.h. */
     struct {
-        int64_t oh, ow;
-        int64_t in_h, in_w, in_c, out_c, out_h, out_w;      /* per group for channels */
-        int64_t zoom_h, zoom_w;         /* input gradient: zeros between the rows of y */
+        bool cols, flat;
+        int64_t in_h, in_w, ic, oc, out_h, out_w;           /* channels of one group */
+        int64_t zoom_h, zoom_w;         /* zeros are put between the rows of the input */
         int64_t sh, sw, top, left;
-        int64_t is[4], os[4], ks[4], flip;
-        int64_t row_block, row_blocks, panels, seg_run, nseg, block_h, block_w;
-        int64_t images, splits, panel_groups, group_panels, epi_rows;
+        int64_t is[4], os[4];           /* strides of input and output */
+        int64_t ko, ki, kh, kw, kg, k0; /* strides of the weights, and of groups; first element */
+        int64_t k, run, nseg, block_h, block_w;
+        int64_t images, row_block, row_blocks, epi_rows;
+        int64_t panels, group_panels, panel_groups, splits;
     } p;
 } KernConv;
 

@@ -8,80 +8,110 @@
 
 #include "ukr.h"
 
-/* Interleave the low (high) halves of two vectors: KW steps of log2 make a transpose. */
-#if KW == 16
-#define MOVE_LO(x, y)                                                                           \
+/* Interleave the low (high) halves of two vectors: log2(n) rounds of it make a transpose. */
+#define MOVE_LO16(x, y)                                                                         \
     __builtin_shufflevector(x, y, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
-#define MOVE_HI(x, y)                                                                           \
+#define MOVE_HI16(x, y)                                                                         \
     __builtin_shufflevector(x, y, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
-#elif KW == 8
-#define MOVE_LO(x, y) __builtin_shufflevector(x, y, 0, 8, 1, 9, 2, 10, 3, 11)
-#define MOVE_HI(x, y) __builtin_shufflevector(x, y, 4, 12, 5, 13, 6, 14, 7, 15)
-#elif KW == 4
-#define MOVE_LO(x, y) __builtin_shufflevector(x, y, 0, 4, 1, 5)
-#define MOVE_HI(x, y) __builtin_shufflevector(x, y, 2, 6, 3, 7)
-#else
-#define MOVE_LO(x, y) __builtin_shufflevector(x, y, 0, 2)
-#define MOVE_HI(x, y) __builtin_shufflevector(x, y, 1, 3)
+#define MOVE_LO8(x, y) __builtin_shufflevector(x, y, 0, 8, 1, 9, 2, 10, 3, 11)
+#define MOVE_HI8(x, y) __builtin_shufflevector(x, y, 4, 12, 5, 13, 6, 14, 7, 15)
+#define MOVE_LO4(x, y) __builtin_shufflevector(x, y, 0, 4, 1, 5)
+#define MOVE_HI4(x, y) __builtin_shufflevector(x, y, 2, 6, 3, 7)
+#define MOVE_LO2(x, y) __builtin_shufflevector(x, y, 0, 2)
+#define MOVE_HI2(x, y) __builtin_shufflevector(x, y, 1, 3)
+
+/* move_blockN: dst[j * ldd + i] = src[i * lds + j] for an N x N block in registers. */
+#define MOVE_BLOCK(N, ROUNDS)                                                                   \
+    typedef KT MoveV##N __attribute__((vector_size(N * sizeof(KT))));                           \
+    typedef KT MoveU##N                                                                         \
+        __attribute__((vector_size(N * sizeof(KT)), aligned(sizeof(KT)), may_alias));           \
+    UKR_INLINE void                                                                             \
+    move_block##N(KT *dst, int64_t ldd, const KT *src, int64_t lds)                             \
+    {                                                                                           \
+        MoveV##N r[N], t[N];                                                                    \
+                                                                                                \
+        _Pragma("GCC unroll 16") for (int i = 0; i < N; i++)                                    \
+        {                                                                                       \
+            r[i] = *(const MoveU##N *)(src + i * lds);                                          \
+        }                                                                                       \
+        _Pragma("GCC unroll 16") for (int round = 0; round < ROUNDS; round++)                   \
+        {                                                                                       \
+            _Pragma("GCC unroll 16") for (int i = 0; i < N / 2; i++)                            \
+            {                                                                                   \
+                t[2 * i] = MOVE_LO##N(r[i], r[i + N / 2]);                                      \
+                t[2 * i + 1] = MOVE_HI##N(r[i], r[i + N / 2]);                                  \
+            }                                                                                   \
+            _Pragma("GCC unroll 16") for (int i = 0; i < N; i++)                                \
+            {                                                                                   \
+                r[i] = t[i];                                                                    \
+            }                                                                                   \
+        }                                                                                       \
+        _Pragma("GCC unroll 16") for (int i = 0; i < N; i++)                                    \
+        {                                                                                       \
+            *(MoveU##N *)(dst + i * ldd) = r[i];                                                \
+        }                                                                                       \
+    }
+
+/* A grid of blocks; the last one of a row or column is moved back inside and overlaps. */
+#define MOVE_GRID(N)                                                                            \
+    static void                                                                                 \
+    move_grid##N(KT *dst, int64_t ldd, const KT *src, int64_t lds, int64_t rows, int64_t cols)  \
+    {                                                                                           \
+        for (int64_t i = 0; i < rows; i += N) {                                                 \
+            int64_t r = i + N <= rows ? i : rows - N;                                           \
+                                                                                                \
+            for (int64_t j = 0; j < cols; j += N) {                                             \
+                int64_t c = j + N <= cols ? j : cols - N;                                       \
+                                                                                                \
+                move_block##N(dst + c * ldd + r, ldd, src + r * lds + c, lds);                  \
+            }                                                                                   \
+        }                                                                                       \
+    }
+
+#if KW >= 16
+MOVE_BLOCK(16, 4)
+MOVE_GRID(16)
 #endif
-
-#if KW == 16
-#define MOVE_STEPS 4
-#elif KW == 8
-#define MOVE_STEPS 3
-#elif KW == 4
-#define MOVE_STEPS 2
-#else
-#define MOVE_STEPS 1
+#if KW >= 8
+MOVE_BLOCK(8, 3)
+MOVE_GRID(8)
 #endif
-
-/* dst[j * ldd + i] = src[i * lds + j] for a KW x KW block. */
-static void
-move_block(KT *dst, int64_t ldd, const KT *src, int64_t lds)
-{
-    KV r[KW], t[KW];
-
-#pragma GCC unroll 16
-    for (int i = 0; i < KW; i++) {
-        r[i] = ukr_load(src + i * lds);
-    }
-#pragma GCC unroll 16
-    for (int step = 0; step < MOVE_STEPS; step++) {
-#pragma GCC unroll 16
-        for (int i = 0; i < KW / 2; i++) {
-            t[2 * i] = MOVE_LO(r[i], r[i + KW / 2]);
-            t[2 * i + 1] = MOVE_HI(r[i], r[i + KW / 2]);
-        }
-#pragma GCC unroll 16
-        for (int i = 0; i < KW; i++) {
-            r[i] = t[i];
-        }
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < KW; i++) {
-        ukr_store(dst + i * ldd, r[i]);
-    }
-}
+#if KW >= 4
+MOVE_BLOCK(4, 2)
+MOVE_GRID(4)
+#endif
+MOVE_BLOCK(2, 1)
+MOVE_GRID(2)
 
 /* dst[j * ldd + i] = src[i * lds + j], i < rows, j < cols. */
 static void
 move_transpose(KT *dst, int64_t ldd, const KT *src, int64_t lds, int64_t rows, int64_t cols)
 {
-    int64_t i = 0;
+    int64_t least = rows < cols ? rows : cols;
 
-    for (; i + KW <= rows; i += KW) {
-        int64_t j = 0;
-
-        for (; j + KW <= cols; j += KW) {
-            move_block(dst + j * ldd + i, ldd, src + i * lds + j, lds);
-        }
-        for (; j < cols; j++) {
-            for (int64_t r = 0; r < KW; r++) {
-                dst[j * ldd + i + r] = src[(i + r) * lds + j];
-            }
-        }
+#if KW >= 16
+    if (least >= 16) {
+        move_grid16(dst, ldd, src, lds, rows, cols);
+        return;
     }
-    for (; i < rows; i++) {
+#endif
+#if KW >= 8
+    if (least >= 8) {
+        move_grid8(dst, ldd, src, lds, rows, cols);
+        return;
+    }
+#endif
+#if KW >= 4
+    if (least >= 4) {
+        move_grid4(dst, ldd, src, lds, rows, cols);
+        return;
+    }
+#endif
+    if (least >= 2) {
+        move_grid2(dst, ldd, src, lds, rows, cols);
+        return;
+    }
+    for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < cols; j++) {
             dst[j * ldd + i] = src[i * lds + j];
         }
