@@ -2,19 +2,6 @@
 #include "isa.h"
 
 static const KernTable select_table[KERN_LEVEL__COUNT] = {
-<<<<<<< HEAD
-    {"base", &kern_f32_base, &kern_f64_base},
-#if defined(__x86_64__)
-    {"v3", &kern_f32_v3, &kern_f64_v3},
-    {"v4", &kern_f32_v4, &kern_f64_v4},
-#endif
-};
-
-/* The CPU and the system's register saving allow the level. */
-static bool
-select_runs(KernLevel level)
-{
-=======
     [KERN_LEVEL_BASE] = {"base", &kern_f32_base, &kern_f64_base},
 #ifdef CC_HAVE_ISA_V3
     [KERN_LEVEL_V3] = {"v3", &kern_f32_v3, &kern_f64_v3},
@@ -31,7 +18,6 @@ select_runs(KernLevel level)
     if (select_table[level].name == NULL) {
         return false;
     }
->>>>>>> a22328ec4fa5ff4bef7cd2117bcdf2f882180cce
 #if defined(__x86_64__)
     bool v3, v4;
 
