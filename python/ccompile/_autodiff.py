@@ -22,6 +22,7 @@ import sys
 import weakref
 from collections.abc import Callable
 from heapq import heappop, heappush
+from types import FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,7 +59,7 @@ COMPOSITE: dict[Any, Callable[..., Any]] = {}  # function -> the same in terms o
 
 def user_line() -> str:
     """file:line of the innermost frame outside ccompile and NumPy."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
         if not name.startswith((_PACKAGE, _NUMPY, "<__array_function__")):
@@ -110,14 +111,13 @@ class Var(np.lib.mixins.NDArrayOperatorsMixin):
         self._node = node
         self._is_leaf = is_leaf
         self._base: Var | None = None  # this is a view of it, made by record(*self._made)
-        self._made: tuple[Any, tuple[Any, ...], dict[str, Any]] | None = None
+        self._made: Any = None  # (function, args, kwargs)
         self._views: list[weakref.ref[Var]] = []
 
     # -- what it looks like ---------------------------------------------------------------
 
-    @property
-    def __class__(self) -> type:
-        return type(self._value)  # user code that asks isinstance(x, np.ndarray) sees the array
+    # user code that asks isinstance(x, np.ndarray) sees the array
+    __class__: Any = property(lambda self: type(self._value))
 
     shape = property(lambda self: np.shape(self._value))
     ndim = property(lambda self: np.ndim(self._value))
@@ -264,19 +264,18 @@ class Var(np.lib.mixins.NDArrayOperatorsMixin):
             return self._value.astype(dtype, order, casting, subok, copy)
         return record(astype, (self, dtype), {})
 
-    def reshape(self, *shape: Any, order: str = "C") -> Any:
+    def reshape(self, *shape: Any, order: Any = "C") -> Any:
         """As ndarray.reshape."""
-        return np.reshape(self, shape[0] if len(shape) == 1 else shape, order=order)
+        return record(np.reshape, (self, shape[0] if len(shape) == 1 else shape, order), {})
 
     def transpose(self, *axes: Any) -> Any:
         """As ndarray.transpose."""
-        if len(axes) == 1 and (axes[0] is None or not isinstance(axes[0], int)):
-            axes = axes[0]
-        return np.transpose(self, axes or None)
+        order: Any = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
+        return record(np.transpose, (self, order), {})
 
     def flatten(self, order: str = "C") -> Any:
         """As ndarray.flatten."""
-        return record(np.copy, (np.ravel(self, order),), {})
+        return record(np.copy, (record(np.ravel, (self, order), {}),), {})
 
     def dot(self, other: Any) -> Any:
         """As ndarray.dot."""
@@ -346,7 +345,7 @@ def _frozen(x: Any) -> Any:
     return x
 
 
-def _by_position(rule: Rule, args: Any, kwargs: dict) -> tuple[tuple, dict]:
+def _by_position(rule: Rule, args: Any, kwargs: dict[str, Any]) -> tuple[Any, Any]:
     """Move keyword arguments that hold a `Var` into their positions."""
     names = list(inspect.signature(rule.pullbacks).parameters)[1:]
     parameters = inspect.signature(rule.pullbacks).parameters
@@ -360,7 +359,7 @@ def _by_position(rule: Rule, args: Any, kwargs: dict) -> tuple[tuple, dict]:
     return tuple(args), kwargs
 
 
-def _bound_rule(fn: Any, args: tuple, kwargs: dict) -> tuple[Rule, tuple, dict]:
+def _bound_rule(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Rule, Any, Any]:
     """The rule of `fn` with arguments it accepts, else a GradientError."""
     rule = RULES.get(fn)
     what = _name(fn) if type(fn) is not tuple else f"{_name(fn[0])}.{fn[1]}"
@@ -379,7 +378,7 @@ def _bound_rule(fn: Any, args: tuple, kwargs: dict) -> tuple[Rule, tuple, dict]:
     return rule, args, kwargs
 
 
-def record(fn: Any, args: tuple, kwargs: dict) -> Any:
+def record(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run `fn` on plain values and record its pullbacks; the result is a `Var` (or constant)."""
     if fn in COMPOSITE:
         return COMPOSITE[fn](*args, **kwargs)
@@ -404,12 +403,13 @@ def record(fn: Any, args: tuple, kwargs: dict) -> Any:
     for i, arg in enumerate(args):
         if not _holds_var(arg):
             continue
-        if i >= len(pulls) or pulls[i] is None:
+        pull = pulls[i] if i < len(pulls) else None
+        if pull is None:
             raise _error(f"{_name(call)} has no gradient for argument {i + 1}")
         if type(arg) is Var:
-            edges.append((arg._node, pulls[i]))
+            edges.append((arg._node, pull))
         else:
-            edges.append(([x._node if type(x) is Var else None for x in arg], pulls[i]))
+            edges.append(([x._node if type(x) is Var else None for x in arg], pull))
         for x in (arg,) if type(arg) is Var else arg:
             if type(x) is Var and np.may_share_memory(result, x._value):
                 out._base, out._made = x, (fn, args, kwargs)

@@ -41,7 +41,7 @@ class _Inputs:
         if type(tree) is list:
             return self._open_items(enumerate(tree), lambda items: [v for _, v in items], where)
         if isinstance(tree, tuple) and not is_var(tree):
-            make = type(tree)._make if hasattr(type(tree), "_make") else type(tree)
+            make: Any = getattr(type(tree), "_make", type(tree))
             return self._open_items(enumerate(tree), lambda items: make([v for _, v in items]),
                                     where)
         if hasattr(type(tree), "__ccompile_parameters__"):
@@ -107,7 +107,8 @@ def _plain_tree(tree: Any) -> Any:
     if type(tree) in (list, tuple):
         return type(tree)([_plain_tree(v) for v in tree])
     if type(tree) is not Var and isinstance(tree, tuple) and hasattr(type(tree), "_make"):
-        return type(tree)._make([_plain_tree(v) for v in tree])
+        make: Any = getattr(type(tree), "_make")  # noqa: B009  (a namedtuple)
+        return make([_plain_tree(v) for v in tree])
     return plain(tree)
 
 
@@ -139,7 +140,7 @@ class ValueAndGrad:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """(value, gradients), or ((value, aux), gradients) with has_aux."""
         one = isinstance(self.argnums, int)
-        numbers = (self.argnums,) if one else self.argnums
+        numbers: Any = (self.argnums,) if one else self.argnums
         inputs = _Inputs()
         opened = list(args)
         closers = []

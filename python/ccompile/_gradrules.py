@@ -345,17 +345,23 @@ def _reduce(fn: Any) -> Callable[..., Any]:
     return body
 
 
+def _accumulate(a: Any, axis: int = 0, dtype: Any = None) -> Any:
+    return np.cumsum(a, axis, dtype)
+
+
+def _outer(fn: Any) -> Callable[[Any, Any], Any]:
+    return lambda a, b: fn(np.reshape(a, np.shape(a) + (1,) * np.ndim(b)), b)
+
+
 COMPOSITE.update({
     (np.add, "reduce"): _reduce(np.sum),
     (np.multiply, "reduce"): _reduce(np.prod),
     (np.maximum, "reduce"): _reduce(np.max),
     (np.minimum, "reduce"): _reduce(np.min),
-    (np.add, "accumulate"): lambda a, axis=0, dtype=None: np.cumsum(a, axis, dtype),
-    (np.subtract, "outer"): lambda a, b: np.subtract(
-        np.reshape(a, np.shape(a) + (1,) * np.ndim(b)), b),
-    (np.add, "outer"): lambda a, b: np.add(np.reshape(a, np.shape(a) + (1,) * np.ndim(b)), b),
-    (np.multiply, "outer"): lambda a, b: np.multiply(
-        np.reshape(a, np.shape(a) + (1,) * np.ndim(b)), b),
+    (np.add, "accumulate"): _accumulate,
+    (np.add, "outer"): _outer(np.add),
+    (np.subtract, "outer"): _outer(np.subtract),
+    (np.multiply, "outer"): _outer(np.multiply),
 })
 
 
@@ -432,7 +438,7 @@ def _tensordot(out: Any, a: Any, b: Any, axes: Any = 2) -> Any:
     return to_a, to_b
 
 
-def _einsum_letters(subscripts: str, operands: tuple) -> tuple[list[str], str]:
+def _einsum_letters(subscripts: str, operands: tuple[Any, ...]) -> tuple[list[str], str]:
     """Explicit subscripts of the operands and the result, the ellipsis written as letters."""
     left, arrow, right = subscripts.replace(" ", "").partition("->")
     terms = left.split(",")
@@ -478,12 +484,12 @@ def _einsum(out: Any, subscripts: Any, *operands: Any, optimize: Any = False) ->
 
 
 @_rule(np.reshape, np.squeeze, np.expand_dims, saves=False)
-def _reshape(out: Any, a: Any, shape: Any = None, order: str = "C", *, axis: Any = None) -> Any:
+def _reshape(out: Any, a: Any, shape: Any = None, order: Any = "C", *, axis: Any = None) -> Any:
     return (lambda g: np.reshape(g, np.shape(a), order=order if order in "CF" else "C"),)
 
 
 @_rule(np.ravel, saves=False)
-def _ravel(out: Any, a: Any, order: str = "C") -> Any:
+def _ravel(out: Any, a: Any, order: Any = "C") -> Any:
     if order not in "CF":
         raise _error(f"numpy.ravel with order={order!r} has no gradient rule")
     return (lambda g: np.reshape(g, np.shape(a), order=order),)
@@ -644,8 +650,8 @@ def _gather(*functions: Any) -> None:
 _gather(np.flip, np.fliplr, np.flipud, np.roll, np.rot90, np.repeat, np.tile, np.take,
         np.take_along_axis, np.diagonal, np.moveaxis, np.rollaxis, np.resize, np.delete,
         sliding_window_view)
-COMPOSITE[np.tril] = lambda m, k=0: np.where(np.tri(*np.shape(m)[-2:], k=k, dtype=bool), m, 0.0)
-COMPOSITE[np.triu] = lambda m, k=0: np.where(np.tri(*np.shape(m)[-2:], k=k - 1, dtype=bool), 0.0, m)
+COMPOSITE[np.tril] = lambda m, k=0: np.where(np.tri(m.shape[-2], m.shape[-1], k, bool), m, 0.0)
+COMPOSITE[np.triu] = lambda m, k=0: np.where(np.tri(m.shape[-2], m.shape[-1], k - 1, bool), 0.0, m)
 
 
 @_composite(np.diag)

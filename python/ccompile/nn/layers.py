@@ -15,6 +15,9 @@ Array = Any
 class Linear(Module):
     """x (..., in_features) -> x @ weight.T + bias, weight (out_features, in_features)."""
 
+    weight: Array
+    bias: Array
+
     def __init__(self, in_features: int, out_features: int, bias: bool = True, *,
                  dtype: Any = None) -> None:
         super().__init__()
@@ -37,6 +40,9 @@ class Linear(Module):
 
 class Conv2d(Module):
     """2-d cross-correlation of (N, in_channels, H, W); weight (out, in / groups, KH, KW)."""
+
+    weight: Array
+    bias: Array
 
     def __init__(self, in_channels: int, out_channels: int, kernel_size: int | tuple[int, int],
                  stride: int | tuple[int, int] = 1, padding: int | tuple[int, int] | str = 0,

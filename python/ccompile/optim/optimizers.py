@@ -20,9 +20,10 @@ def _named(params: Any) -> tuple[dict[str, np.ndarray], bool]:
         return dict(params.named_parameters()), True
     if isinstance(params, np.ndarray):
         raise TypeError("expected a Module or an iterable of arrays, got one array")
-    items = list(params.items()) if isinstance(params, Mapping) else list(params)
+    items: list[Any] = list(params.items()) if isinstance(params, Mapping) else list(params)
     named = bool(items) and isinstance(items[0], tuple)
-    out = dict(items) if named else {str(i): array for i, array in enumerate(items)}
+    out: dict[str, Any] = dict(items if named else zip(map(str, range(len(items))), items,
+                                                      strict=True))
     if not out:
         raise ValueError("the optimizer got no parameters")
     for name, array in out.items():
@@ -52,8 +53,7 @@ class Optimizer:
     def _zeros(self) -> dict[str, np.ndarray]:
         return {name: np.zeros_like(array) for name, array in self.params.items()}
 
-    def _matched(self, grads: Mapping[str, np.ndarray] | Iterable[np.ndarray]
-                 ) -> list[tuple[str, np.ndarray, np.ndarray]]:
+    def _matched(self, grads: Any) -> list[tuple[str, np.ndarray, np.ndarray]]:
         """(name, parameter, gradient) of each parameter."""
         if self._are_named:
             missing = [name for name in self.params if name not in grads]
