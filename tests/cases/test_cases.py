@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from tests.corpus.engines import ENGINES, ccompile_compile
+from tests.corpus.engines import ENGINES, available
 
 HERE = pathlib.Path(__file__).resolve().parent
 CASES = sorted(HERE.glob("[0-9]*.py"))
@@ -30,8 +30,8 @@ def test_there_are_cases():
 @pytest.mark.parametrize("engine", NAMES)
 @pytest.mark.parametrize("path", CASES, ids=[p.stem for p in CASES])
 def test_case(path, engine):
-    if engine != "plain" and ccompile_compile() is None:
-        pytest.skip("this build has no ccompile.compile")
+    if not available(engine):
+        pytest.skip(f"this build has no backend for {engine}")
     child = run(path, engine)
     assert child.returncode == 0 and child.stdout.splitlines()[-1:] == ["ok"], child.stderr[-3000:]
 

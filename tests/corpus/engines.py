@@ -20,6 +20,15 @@ def ccompile_compile() -> Callable[..., Any] | None:
         return None
 
 
+def available(engine: str) -> bool:
+    """Whether this build has the engine's backend."""
+    if engine == "plain":
+        return True
+    compile_ = ccompile_compile()
+    backends = importlib.import_module("ccompile").list_backends() if compile_ else []
+    return engine.partition("+")[0] in backends
+
+
 def _backend(name: str, **options: Any) -> Callable[[Any], Any]:
     def engine(function: Any) -> Any:
         return ccompile_compile()(function, backend=name, options=options or None)

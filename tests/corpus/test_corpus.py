@@ -4,7 +4,7 @@ import functools
 
 import pytest
 
-from .engines import ENGINES, ccompile_compile
+from .engines import ENGINES, available
 from .harness import compare, corpus, run
 
 CASES = corpus()
@@ -23,7 +23,7 @@ def test_names_are_unique():
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("path,name", CASES, ids=[f"{p.stem[9:]}.{n}" for p, n in CASES])
 def test_program(engine, path, name):
-    if engine != "plain" and ccompile_compile() is None:
-        pytest.skip("this build has no ccompile.compile")
+    if not available(engine):
+        pytest.skip(f"this build has no backend for {engine}")
     differences = compare(plain(path, name), run(path, name, ENGINES[engine]))
     assert not differences, f"{path.name}: {name}\n{differences}"
