@@ -4,7 +4,8 @@
 parts are one object, which arrays share memory and where), the arguments and the file's globals as
 they are afterwards, the exception (type, text, chain, traceback as function:line), standard output
 and error, warnings (category, text, line) and NumPy's error state. NaNs are equal whatever their
-payload; strides of axes of length 0 or 1 are not compared, as no program can use them.
+payload; strides of axes of length 0 or 1 are not compared, as no program can use them. Warnings of
+ccompile about itself ("ccompile: ...") are not the program's.
 """
 
 from __future__ import annotations
