@@ -80,7 +80,8 @@ class Describer:
         kind = type(x)
         if kind in (float, complex):
             return kind.__name__, Bits(np.array(x))
-        if isinstance(x, _ATOMS) and kind.__module__ in ("builtins", "numpy", "numpy.dtypes"):
+        if isinstance(x, _ATOMS) and not isinstance(x, np.generic) and (
+                kind.__module__ in ("builtins", "numpy", "numpy.dtypes")):
             return kind.__name__, repr(x)
         if isinstance(x, _NAMED):
             return kind.__name__, getattr(x, "__qualname__", None) or x.__name__
