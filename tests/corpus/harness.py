@@ -41,7 +41,7 @@ class Bits:
 
     data: np.ndarray
 
-    def differs(self, other: Bits, close: bool) -> str | None:
+    def differs(self, other: Bits, close: bool | float) -> str | None:
         """None when equal, else the first place that differs."""
         a, b = np.atleast_1d(self.data).ravel(), np.atleast_1d(other.data).ravel()
         if a.dtype != b.dtype or a.shape != b.shape:
@@ -57,7 +57,8 @@ class Bits:
                 with np.errstate(all="ignore"):
                     eps = np.finfo(parts_a.dtype).eps
                     gap = np.abs(parts_a - parts_b)
-                    same |= gap <= 8 * eps * np.maximum(np.abs(parts_a), np.abs(parts_b))
+                    size = np.maximum(np.abs(parts_a), np.abs(parts_b))
+                    same |= gap <= (8 * eps * size if close is True else close * np.max(size))
             equal = same.all(axis=1)
         else:
             equal = np.array([x == y for x, y in zip(a.tolist(), b.tolist(), strict=True)], bool)
@@ -153,7 +154,7 @@ class Observation:
     """What one call showed, field by field."""
 
     fields: dict[str, Any] = field(default_factory=dict)
-    close: bool = False
+    close: bool | float = False
 
 
 def _exception(error: BaseException | None, describer: Describer) -> Any:
@@ -248,7 +249,7 @@ def run(path: pathlib.Path, name: str, engine: Callable[[Any], Any],
     return [observe(function, program, module, i) for i in range(calls)]
 
 
-def _differences(a: Any, b: Any, where: str, close: bool) -> Iterator[str]:
+def _differences(a: Any, b: Any, where: str, close: bool | float) -> Iterator[str]:
     if isinstance(a, Bits) and isinstance(b, Bits):
         text = a.differs(b, close)
         if text is not None:

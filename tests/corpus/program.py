@@ -42,7 +42,9 @@ class Program:
     name: str
     function: Callable[..., Any]
     makers: tuple[Maker, ...]
-    close: bool = False  # floats may differ by a few units in the last place
+    close: bool | float = False
+    # True: floats may differ by a few units in the last place; a number: by this share of the
+    # largest element of the array
     decorated: bool = False  # the global of its name is the engine's callable, as under @compile
     drive: Callable[[Callable[..., Any], tuple, dict], Any] = plain_drive
 

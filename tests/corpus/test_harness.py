@@ -167,6 +167,8 @@ def test_close_allows_a_few_units_only():
     assert differences(a, c, close=True)
     assert differences(lambda: np.array([1]), lambda: np.array([2]), close=True)
     assert not differences(lambda: 0.3, lambda: 0.1 + 0.2, close=True)
+    assert not differences(a, c, close=1e-3) and differences(a, c, close=1e-5)
+    assert not differences(lambda: np.array([1.0, 1e-9]), lambda: np.array([1.0, 2e-9]), close=1e-6)
 
 
 def test_cycles_end():
