@@ -224,6 +224,11 @@ def _code(path: pathlib.Path) -> types.CodeType:
     return compile(path.read_text(encoding="utf-8"), str(path), "exec")
 
 
+def forget() -> None:
+    """Read files anew when they are loaded next."""
+    _code.cache_clear()
+
+
 def load(path: pathlib.Path) -> types.ModuleType:
     """A fresh copy of a corpus file, with globals of its own."""
     name = f"{__package__}.{path.stem}"  # the same in every copy: texts may contain it
