@@ -31,7 +31,8 @@
 #define VM_CBRT_HALF 0x1.965fea53d6e3dp-1
 #define VM_CBRT_QUARTER 0x1.428a2f98d728bp-1
 
-/* (e^r - 1 - r - r^2/2) / r^3 on [-0.34692, 0.34692]: minimax 2^-57.35, rounded 2^-57.19 */
+/* (e^r - 1 - r - r^2/2) / r^3
+ * on [-0.34692, 0.34692]: minimax 2^-57.35, rounded 2^-57.19 */
 VM_TABLE(double, VM_EXPQ, 9) = {
     0x1.5555555555500p-3,
     0x1.55555555531c5p-5,
@@ -44,7 +45,8 @@ VM_TABLE(double, VM_EXPQ, 9) = {
     0x1.ad1f71f245340p-26,
 };
 
-/* the same, for small results of e^r - 1 on [-0.34692, 0.34692]: minimax 2^-61.67, rounded 2^-59.05 */
+/* the same, for small results of e^r - 1
+ * on [-0.34692, 0.34692]: minimax 2^-61.67, rounded 2^-59.05 */
 VM_TABLE(double, VM_EXPM1Q, 10) = {
     0x1.5555555555559p-3,
     0x1.5555555555548p-5,
@@ -58,7 +60,8 @@ VM_TABLE(double, VM_EXPM1Q, 10) = {
     0x1.1ef516afeec9cp-29,
 };
 
-/* (log1p(r) - r + r^2/2) / r^3 on [-0.00796875, 0.00796875]: minimax 2^-65.71, rounded 2^-65.68 */
+/* (log1p(r) - r + r^2/2) / r^3
+ * on [-0.00796875, 0.00796875]: minimax 2^-65.71, rounded 2^-65.68 */
 VM_TABLE(double, VM_LOGP, 6) = {
     0x1.55555555555b3p-2,
     -0x1.00000000000bbp-2,
@@ -68,7 +71,8 @@ VM_TABLE(double, VM_LOGP, 6) = {
     -0x1.0007bfb95f44ep-3,
 };
 
-/* (sin(r) - r) / r^3 in r^2 on [0.0, 0.618085]: minimax 2^-57.99, rounded 2^-56.83 */
+/* (sin(r) - r) / r^3 in r^2
+ * on [0.0, 0.618085]: minimax 2^-57.99, rounded 2^-56.83 */
 VM_TABLE(double, VM_SINS, 6) = {
     -0x1.5555555555549p-3,
     0x1.111111110f842p-7,
@@ -78,7 +82,8 @@ VM_TABLE(double, VM_SINS, 6) = {
     0x1.5d915e00563dap-33,
 };
 
-/* (cos(r) - 1 + r^2/2) / r^4 in r^2 on [0.0, 0.618085]: minimax 2^-64.2, rounded 2^-59.54 */
+/* (cos(r) - 1 + r^2/2) / r^4 in r^2
+ * on [0.0, 0.618085]: minimax 2^-64.2, rounded 2^-59.54 */
 VM_TABLE(double, VM_COSC, 6) = {
     0x1.555555555554cp-5,
     -0x1.6c16c16c15140p-10,
@@ -88,7 +93,8 @@ VM_TABLE(double, VM_COSC, 6) = {
     -0x1.8facd125cbf8ep-37,
 };
 
-/* (atan(r) - r) / r^3 in r^2 on [0.0, 0.171744]: minimax 2^-64.24, rounded 2^-58.41 */
+/* (atan(r) - r) / r^3 in r^2
+ * on [0.0, 0.171744]: minimax 2^-64.24, rounded 2^-58.41 */
 VM_TABLE(double, VM_ATANP, 12) = {
     -0x1.5555555555554p-2,
     0x1.9999999999652p-3,
@@ -104,7 +110,8 @@ VM_TABLE(double, VM_ATANP, 12) = {
     0x1.f1ecd54ecc5f4p-7,
 };
 
-/* u^(-1/3) on [1.0, 2.0]: minimax 2^-17.41, rounded 2^-17.41 */
+/* u^(-1/3)
+ * on [1.0, 2.0]: minimax 2^-17.41, rounded 2^-17.41 */
 VM_TABLE(double, VM_RCBRT, 6) = {
     0x1.c7f37d59ff81fp+0,
     -0x1.90e7961b030fep+0,
@@ -114,7 +121,8 @@ VM_TABLE(double, VM_RCBRT, 6) = {
     -0x1.16d7db8ae6496p-6,
 };
 
-/* (e^r - 1 - r) / r^2, in binary32 on [-0.34692, 0.34692]: minimax 2^-28.28, rounded 2^-27.76 */
+/* (e^r - 1 - r) / r^2, in binary32
+ * on [-0.34692, 0.34692]: minimax 2^-28.28, rounded 2^-27.76 */
 VM_TABLE(float, VM_EXPS, 5) = {
     0x1.fffffc0000000p-2f,
     0x1.5554900000000p-3f,
@@ -123,7 +131,8 @@ VM_TABLE(float, VM_EXPS, 5) = {
     0x1.6a234a0000000p-10f,
 };
 
-/* (e^r - 1) / r, for float results of exp on [-0.34692, 0.34692]: minimax 2^-28.91, rounded 2^-28.91 */
+/* (e^r - 1) / r, for float results of exp
+ * on [-0.34692, 0.34692]: minimax 2^-28.91, rounded 2^-28.91 */
 VM_TABLE(double, VM_EXPF, 6) = {
     0x1.0000008af5490p+0,
     0x1.fffffc172c005p-2,
@@ -133,7 +142,8 @@ VM_TABLE(double, VM_EXPF, 6) = {
     0x1.6ae68f293ef44p-10,
 };
 
-/* (e^r - 1) / r, for float results of tanh on [-0.34692, 0.34692]: minimax 2^-31.99, rounded 2^-31.99 */
+/* (e^r - 1) / r, for float results of tanh
+ * on [-0.34692, 0.34692]: minimax 2^-31.99, rounded 2^-31.99 */
 VM_TABLE(double, VM_EXPM1F, 7) = {
     0x1.0000000022950p+0,
     0x1.00000028509adp-1,
@@ -144,7 +154,8 @@ VM_TABLE(double, VM_EXPM1F, 7) = {
     0x1.a019ea2026c35p-13,
 };
 
-/* (log1p(f) - f + f^2/2) / f^3, in binary32 on [-0.292893, 0.414214]: minimax 2^-30.31, rounded 2^-28.21 */
+/* (log1p(f) - f + f^2/2) / f^3, in binary32
+ * on [-0.292893, 0.414214]: minimax 2^-30.31, rounded 2^-28.21 */
 VM_TABLE(float, VM_LOGS, 9) = {
     0x1.5555480000000p-2f,
     -0x1.0000060000000p-2f,
@@ -157,21 +168,24 @@ VM_TABLE(float, VM_LOGS, 9) = {
     0x1.1458020000000p-4f,
 };
 
-/* as SINS, for float results on [0.0, 0.618085]: minimax 2^-28.04, rounded 2^-28.04 */
+/* as SINS, for float results
+ * on [0.0, 0.618085]: minimax 2^-28.04, rounded 2^-28.04 */
 VM_TABLE(double, VM_SINF, 3) = {
     -0x1.555545812c7d8p-3,
     0x1.1107566bdc2f8p-7,
     -0x1.994b3e73f9274p-13,
 };
 
-/* as COSC, for float results on [0.0, 0.618085]: minimax 2^-33.27, rounded 2^-33.27 */
+/* as COSC, for float results
+ * on [0.0, 0.618085]: minimax 2^-33.27, rounded 2^-33.27 */
 VM_TABLE(double, VM_COSF, 3) = {
     0x1.55554aa3b369ep-5,
     -0x1.6c0c814cb7e2cp-10,
     0x1.99ff401b70e00p-16,
 };
 
-/* (log2((1+s)/(1-s)) - 2 s/ln2) / s^3 in s^2, for float results of pow on [0.0, 0.0294667]: minimax 2^-37.07, rounded 2^-37.07 */
+/* (log2((1+s)/(1-s)) - 2 s/ln2) / s^3 in s^2, for float results of pow
+ * on [0.0, 0.0294667]: minimax 2^-37.07, rounded 2^-37.07 */
 VM_TABLE(double, VM_LOG2F, 4) = {
     0x1.ec709d448dc96p-1,
     0x1.277767d1c8f87p-1,
@@ -179,7 +193,8 @@ VM_TABLE(double, VM_LOG2F, 4) = {
     0x1.5c679eb64c5b1p-2,
 };
 
-/* 2^r, for float results on [-0.501, 0.501]: minimax 2^-34.51, rounded 2^-34.51 */
+/* 2^r, for float results
+ * on [-0.501, 0.501]: minimax 2^-34.51, rounded 2^-34.51 */
 VM_TABLE(double, VM_EXP2F, 8) = {
     0x1.ffffffffaa678p-1,
     0x1.62e42ff11c1ccp-1,

@@ -146,7 +146,8 @@ def coef_header() -> str:
     for name, what, f, weight, lo, hi, degree, *bits in coefficient_rows():
         kind, suffix = ("float", "f") if bits else ("double", "")
         coef, best, after = fit(f, weight, lo, hi, degree, *bits)
-        out += ["", f"/* {what} on [{mp.nstr(mp.mpf(lo), 6)}, {mp.nstr(mp.mpf(hi), 6)}]: minimax"
+        out += ["", f"/* {what}",
+                f" * on [{mp.nstr(mp.mpf(lo), 6)}, {mp.nstr(mp.mpf(hi), 6)}]: minimax"
                 f" 2^{mp.nstr(mp.log(best, 2), 4)}, rounded 2^{mp.nstr(mp.log(after, 2), 4)} */",
                 f"VM_TABLE({kind}, VM_{name}, {degree + 1}) = {{"]
         out += [f"    {hexed(c)}{suffix}," for c in coef]

@@ -113,8 +113,8 @@ WANT2(remainder, remainder_of)
 WANT2(floor_divide, quotient_of)
 
 static const Fn functions[] = {
-#define VM_FN1(name, f64, f32) {#name, 1, f64, f32, run_##name##_f64, run_##name##_f32, want_##name},
-#define VM_FN2(name, f64, f32) {#name, 2, f64, f32, run_##name##_f64, run_##name##_f32, want_##name},
+#define VM_FN1(name, a, b) {#name, 1, a, b, run_##name##_f64, run_##name##_f32, want_##name},
+#define VM_FN2(name, a, b) {#name, 2, a, b, run_##name##_f64, run_##name##_f32, want_##name},
 #include "../../csrc/kern/vmath.def"
 #undef VM_FN1
 #undef VM_FN2

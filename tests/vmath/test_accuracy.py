@@ -184,6 +184,7 @@ def one_of_each_tier() -> list[str]:
     return list({tier(v): v for v in variants()}.values())
 
 
+@pytest.mark.slow       # a few thousand values of mpmath per function
 @pytest.mark.parametrize("fn", ROUNDED, ids=lambda fn: fn.name)
 def test_f64_error_is_below_the_bound(fn: Fn) -> None:
     for variant in one_of_each_tier():

@@ -25,6 +25,7 @@ def same(a: np.ndarray, b: np.ndarray) -> bool:
     return bool(((a.view(bits) == b.view(bits)) | (np.isnan(a) & np.isnan(b))).all())
 
 
+@pytest.mark.slow       # compiles every variant
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("fn", functions(), ids=lambda fn: fn.name)
 def test_widths_agree(fn: Fn, dtype: type) -> None:
