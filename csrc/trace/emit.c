@@ -517,6 +517,17 @@ lives_release(Recorder *r)
     return ok;
 }
 
+static bool
+carries(const Trace *t, const TapeAnchor *an, uint32_t reg)
+{
+    for (uint32_t i = 0; i < an->ncarried; i++) {
+        if (t->opnd[an->first + i] == reg) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* What a jump back to an anchor finds in registers: the slots that the anchor does not carry. */
 static bool
 keep_at_anchors(Trace *t)
@@ -532,15 +543,10 @@ keep_at_anchors(Trace *t)
             for (uint32_t j = 0; j < f->nlocals + f->nstack + 2; j++) {
                 TapeRef ref = j < f->nlocals + f->nstack ? t->opnd[f->slot + j]
                             : j == f->nlocals + f->nstack ? f->func : f->extra;
-                if (TAPE_KIND(ref) == TAPE_REG) {
+                if (TAPE_KIND(ref) == TAPE_REG && !carries(t, &t->anchor[i], TAPE_INDEX(ref))) {
                     t->keep[TAPE_INDEX(ref)] = 1;
                 }
             }
-        }
-    }
-    for (uint32_t i = 0; t->keep != NULL && i < t->nanchor; i++) {
-        for (uint32_t k = 0; k < t->anchor[i].ncarried; k++) {
-            t->keep[t->opnd[t->anchor[i].first + k]] = 0;
         }
     }
     return t->keep != NULL;
