@@ -5,7 +5,7 @@
 
 Reads the directory format of csrc/build/cache.h: files `o-`, `p-` and `c-` with a header and a
 content hash, locks, and leftovers. Only files of these names are counted or removed, and only in a
-directory that belongs to the user alone, as in C. Needs nothing that is compiled.
+directory that belongs to the user alone, as in C.
 """
 
 import argparse

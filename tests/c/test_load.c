@@ -148,6 +148,11 @@ test_entry_that_does_not_load(void)
     T_CHECK(build_cache_put(&cache, BUILD_OBJECT, &unit[1].key, "\177ELF but no more", 16));
     T_CHECK(make_and_call(&cache, 3) == 1);
     T_CHECK(make_and_call(&cache, 3) == 0);
+    BuildObject *object = NULL;
+    size_t size;
+    T_CHECK(build_cache_put(&cache, BUILD_OBJECT, &unit[1].key, "\177ELF but no more", 16));
+    T_CHECK(!build_make_known(&cache, &unit[1].key, &object, 1) && object == NULL);
+    T_CHECK(build_cache_get(&cache, BUILD_OBJECT, &unit[1].key, &size) == NULL);
 }
 
 static void *
