@@ -317,6 +317,10 @@ cc_build_expand(CcGraph *g, CcRef a, uint64_t axes, CcStatus *st)
         }
         dim[ndim++] = back ? one : cc_shape(g, a)[from++];
     }
+    if (from != g->node[a].ndim || axes >> ndim != 0) {
+        cc_fail(st, CC_REASON_BAD_OPERANDS, "axes 0x%llx do not fit", (unsigned long long)axes);
+        return 0;
+    }
     return cc_build_reshape(g, a, (uint8_t)ndim, dim, st);
 }
 

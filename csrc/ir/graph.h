@@ -10,6 +10,7 @@
  *   dtype and equal shape, there is no implicit promotion or broadcast;
  *   param[k].node is the k-th PARAM node in SSA order;
  *   a symbol that occurs in a shape, an attribute or a guard is bound by a parameter.
+ * Whoever runs a graph has compared the guards, and the axes that carry a symbol bound before.
  *
  * Python scalars enter as PARAM nodes of layout SCALAR (int -> i64, float -> f64, bool); the front
  * end decides what NEP 50 makes of them and says so with CAST nodes. */

@@ -364,10 +364,6 @@ dim_minmax(CcGraph *g, CcDimKind kind, CcDim a, CcDim b, CcStatus *st)
     if (x->kind == CC_DIM_CONST && y->kind == CC_DIM_CONST) {
         return (x->value < y->value) == (kind == CC_DIM_MIN) ? a : b;
     }
-    if (x->kind == CC_DIM_CONST && x->value <= 0 && y->kind == CC_DIM_SYM) {
-        /* symbols are >= 0 */
-        return kind == CC_DIM_MIN ? a : b;
-    }
     return dim_intern(g, kind, a, b, 0, st);
 }
 

@@ -7,8 +7,8 @@
  *
  * Symbols are numbered by the caller from 1 (`n1` in text). At run time the value of symbol k comes
  * from the first array parameter and axis whose dim is exactly that symbol, or from the scalar
- * parameter that names it (CcParam.sym). Values of symbols are >= 0; a divisor is never 0.
- * Dims are also used for starts of slices, so an expression may be negative.
+ * parameter that names it (CcParam.sym). Nothing is assumed of their values (a scalar may be
+ * negative, an axis empty) but that no divisor is 0. Starts of slices are dims as well.
  *
  * Equalities that a graph needs but that are no polynomial identities (n1 == n2 because the program
  * adds two arrays) are guards: cc_graph_require_eq() records one and from then on both sides have

@@ -1,5 +1,5 @@
-/* pass/grad.h - what the derivative rules share: grad.c walks, grad_ew.c, grad_move.c and
- * grad_heavy.c hold the rules.
+/* pass/grad.h - what the derivative rules share. grad.c walks; grad_ew.c, grad_red.c and
+ * grad_move.c hold the rules.
  *
  * A rule pass_vjp_x(gr, r, adj) is called for an active node r with its adjoint (same dtype and
  * shape) and adds to the adjoints of r's operands. What it adds for operands that are not active

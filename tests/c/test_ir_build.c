@@ -146,6 +146,7 @@ test_misfits(void)
         cc_build_scalar_param(g, CC_DTYPE_F32, 0, st),
         cc_build_scalar_param(g, CC_DTYPE_F64, 1, st),
         cc_build_concat(g, &t.a, 0, 0, st),
+        cc_build_expand(g, t.row, 4, st),
     };
     for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++) {
         if (results[i] != 0) {

@@ -77,18 +77,32 @@ static const Case cases[] = {
 
 #define NCASE (sizeof(cases) / sizeof(cases[0]))
 
-/* sum(last node * weights) as a new node; weights are a new last parameter. */
+/* The last node that is no parameter: the one that is differentiated. */
 static CcRef
-weighted_sum(CcGraph *g, CcStatus *st)
+last_op(const CcGraph *g)
 {
     CcRef last = g->len - 1;
-    CcDim dim[CC_MAX_NDIM] = {0};
-    uint8_t ndim;
 
     while (g->node[last].op == CC_OP_PARAM) {
         last--;
     }
-    ndim = g->node[last].ndim;
+    return last;
+}
+
+static uint64_t
+all_axes(const CcGraph *g)
+{
+    return (UINT64_C(1) << g->node[last_op(g)].ndim) - 1;
+}
+
+/* sum(last node * weights) as a new node; weights are a new last parameter. */
+static CcRef
+weighted_sum(CcGraph *g, CcStatus *st)
+{
+    CcRef last = last_op(g);
+    CcDim dim[CC_MAX_NDIM] = {0};
+    uint8_t ndim = g->node[last].ndim;
+
     for (uint32_t i = 0; i < ndim; i++) {
         dim[i] = cc_shape(g, last)[i];
     }
@@ -142,16 +156,73 @@ agrees(const CcGraph *g, RefArray *in, CcRef loss, const CcRef *wrt, const CcRef
 }
 
 static uint32_t
-float_params(const CcGraph *g, CcRef *wrt)
+float_params(const CcGraph *g, CcDtype dt, CcRef *wrt)
 {
     uint32_t n = 0;
 
     for (uint32_t k = 0; k < g->nparam; k++) {
-        if (g->node[g->param[k].node].dtype == CC_DTYPE_F64) {
+        if (g->node[g->param[k].node].dtype == dt) {
             wrt[n++] = g->param[k].node;
         }
     }
     return n;
+}
+
+/* The gradients survive the pipeline: same values up to the rounding of decomposed composites. */
+static bool
+survives_passes(const CcGraph *made, const RefArray *in, const CcRef *grad, uint32_t n)
+{
+    PassOptions opt = {.verify = true};
+    CcStatus st = {0};
+    CcGraph g;
+    RefRun before = {.g = made}, after = {.g = &g};
+    bool ok = cc_graph_clone(&g, made, &st);
+
+    for (uint32_t k = 0; k < n && ok; k++) {
+        ok = cc_graph_add_output(&g, grad[k], CC_OUT_ARRAY, NULL, &st);
+    }
+    ok = ok && pass_run(&g, pass_default, 0, &opt, &st) && ref_eval(&before, made, in)
+      && ref_eval(&after, &g, in);
+    for (uint32_t k = 0; k < n && ok; k++) {
+        const RefArray *x = &before.val[grad[k]], *y = &after.val[g.out[k].node];
+        for (int64_t i = 0; i < x->n && ok; i++) {
+            double want = ref_get(x, i), have = ref_get(y, i);
+            ok = fabs(want - have) <= 1e-11 * (1 + fabs(want));
+        }
+    }
+    if (!ok) {
+        printf("passes: %s\n", st.detail);
+    }
+    ref_fini(&before);
+    ref_fini(&after);
+    cc_graph_fini(&g);
+    return ok;
+}
+
+/* The same graph in f32: every piece of the gradient has to be f32 as well. */
+static void
+check_f32(const Case *c)
+{
+    CcStatus st = {0};
+    CcGraph g;
+    CcRef wrt[8], grad[8];
+    char text[1024];
+
+    snprintf(text, sizeof(text), "%s", c->text);
+    for (char *s = strstr(text, "f64"); s != NULL; s = strstr(s, "f64")) {
+        memcpy(s, "f32", 3);
+    }
+    if (strstr(text, "[scalar]") != NULL) {
+        return;                         /* a Python float is f64: mixed with f32 it needs a CAST */
+    }
+    T_CHECK(cc_graph_parse(&g, text, &st));
+    CcRef loss = cc_build_reduce(&g, CC_OP_SUM, last_op(&g), all_axes(&g), false, &st);
+    uint32_t n = float_params(&g, CC_DTYPE_F32, wrt);
+    if (!pass_grad(&g, loss, wrt, n, grad, &st) || !cc_graph_verify(&g, &st)) {
+        printf("%s\n%s\n", text, st.detail);
+        T_CHECK(false);
+    }
+    cc_graph_fini(&g);
 }
 
 static void
@@ -167,7 +238,7 @@ check_case(const Case *c, uint64_t *seed, bool *covered)
         return;
     }
     CcRef loss = weighted_sum(&g, &st);
-    uint32_t n = float_params(&g, wrt);
+    uint32_t n = float_params(&g, CC_DTYPE_F64, wrt);
     CcRef was = g.len;
     T_CHECK(loss != 0);
     bool ok = loss != 0 && pass_grad(&g, loss, wrt, n, grad, &st) && cc_graph_verify(&g, &st);
@@ -177,7 +248,7 @@ check_case(const Case *c, uint64_t *seed, bool *covered)
     if (ok) {
         T_CHECK(g.dims.nguard == 0);
         RefArray *in = ref_inputs(&g, seed, c->lo, c->hi, c->ilo, c->ihi);
-        ok = agrees(&g, in, loss, wrt, grad, n);
+        ok = agrees(&g, in, loss, wrt, grad, n) && survives_passes(&g, in, grad, n);
         ref_inputs_free(&g, in);
     }
     if (!ok) {
@@ -195,6 +266,7 @@ test_central_differences(void)
 
     for (size_t i = 0; i < NCASE; i++) {
         check_case(&cases[i], &seed, covered);
+        check_f32(&cases[i]);
     }
     for (int op = 0; op < CC_OP__COUNT; op++) {
         const char *vjp = cc_op_info[op].vjp;
@@ -222,7 +294,7 @@ grad_at(const char *text, uint32_t which, const double *x0, const double *x1, in
     CcRef last = g.len - 1;
     uint64_t all = (UINT64_C(1) << g.node[last].ndim) - 1;
     CcRef loss = cc_build_reduce(&g, CC_OP_SUM, last, all, false, &st);
-    uint32_t nwrt = float_params(&g, wrt);
+    uint32_t nwrt = float_params(&g, CC_DTYPE_F64, wrt);
     T_CHECK(pass_grad(&g, loss, wrt, nwrt, grad, &st));
     T_CHECK(cc_graph_verify(&g, &st));
     RefArray in[2] = {{.dt = CC_DTYPE_F64, .ndim = 1, .dim = {n}}, {.dt = CC_DTYPE_F64, .ndim = 1,
@@ -302,7 +374,7 @@ expect_no_gradient(const char *text, const char *node)
     T_CHECK(cc_graph_parse(&g, text, &st));
     CcRef loss = weighted_sum(&g, &st);
     T_CHECK(loss != 0);
-    T_CHECK(!pass_grad(&g, loss, wrt, float_params(&g, wrt), grad, &st));
+    T_CHECK(!pass_grad(&g, loss, wrt, float_params(&g, CC_DTYPE_F64, wrt), grad, &st));
     T_CHECK(st.reason == CC_REASON_NO_GRADIENT && strstr(st.detail, node) != NULL);
     T_CHECK(cc_graph_verify(&g, &st));
     cc_graph_fini(&g);
@@ -363,7 +435,7 @@ test_no_memory(void)
             CcRef wrt[8], grad[8];
             T_CHECK(cc_graph_parse(&g, cases[i].text, &st));
             CcRef loss = weighted_sum(&g, &st);
-            uint32_t nwrt = float_params(&g, wrt);
+            uint32_t nwrt = float_params(&g, CC_DTYPE_F64, wrt);
             cc_mem_fail_after(n);
             bool ok = pass_grad(&g, loss, wrt, nwrt, grad, &st);
             int fired = cc_mem_failed();
