@@ -60,7 +60,7 @@ mask_of_size(unsigned size)
     return size == 8 ? CC_VT_m64 : size == 4 ? CC_VT_m32 : size == 2 ? CC_VT_m16 : CC_VT_m8;
 }
 
-/* -- Instructions -------------------------------------------------------------------------------- */
+/* -- Instructions ---------------------------------------------------------- */
 
 static uint16_t
 lower_emit(Lower *w, unsigned op, CcVType type, CcVType in, uint16_t a, uint16_t b, uint16_t c)
@@ -169,13 +169,13 @@ lower_load(Lower *w, CcRef r, CcVType mask)
             w->l->mask_row |= (cc_u64)1 << slot;
         }
     }
-    CcVIns ins = {.op = is_bool ? CC_V_LOADM : CC_V_LOAD, .type = (uint8_t)type, .in = (uint8_t)type,
-                  .arg = {CC_V_NONE, CC_V_NONE, CC_V_NONE}, .slot = slot,
+    CcVIns ins = {.op = is_bool ? CC_V_LOADM : CC_V_LOAD, .type = (uint8_t)type,
+                  .in = (uint8_t)type, .arg = {CC_V_NONE, CC_V_NONE, CC_V_NONE}, .slot = slot,
                   .uniform = w->l->mask_flat >> slot & 1};
     return rt_vprog_push(&w->l->prog, ins, w->st);
 }
 
-/* -- Values ------------------------------------------------------------------------------------------ */
+/* -- Values ---------------------------------------------------------------- */
 
 static uint16_t lower_value(Lower *w, CcRef r, CcVType mask);
 
@@ -385,7 +385,7 @@ lower_value(Lower *w, CcRef r, CcVType mask)
     return (uint16_t)(*memo - 1);
 }
 
-/* -- Stores and reductions -------------------------------------------------------------------------- */
+/* -- Stores and reductions ------------------------------------------------- */
 
 /* A store instruction, kept back until all values are there. */
 static bool

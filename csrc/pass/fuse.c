@@ -97,7 +97,7 @@ fuse_is_packed(const CcGraph *g, CcRef r)
     return true;
 }
 
-/* -- Groups -------------------------------------------------------------------------------------- */
+/* -- Groups ---------------------------------------------------------------- */
 
 static bool
 fuse_no_memory(Fuse *f)
@@ -153,7 +153,7 @@ fuse_join(Fuse *f, uint32_t group, CcRef r)
     }
 }
 
-/* May r, which loops over the shape of `space`, join the group? *near: they have an operand in common. */
+/* May r, which loops over the shape of `space`, join the group? *near: they share an operand. */
 static bool
 fuse_may_join(const Fuse *f, uint32_t group, CcRef r, CcRef space, bool *near)
 {
@@ -204,7 +204,7 @@ fuse_loop_node(Fuse *f, CcRef r)
     return true;
 }
 
-/* -- Buffers --------------------------------------------------------------------------------------- */
+/* -- Buffers --------------------------------------------------------------- */
 
 static bool
 fuse_add_buffer(Fuse *f, CcRef r, int32_t out, uint32_t group)
@@ -335,7 +335,7 @@ fuse_node(Fuse *f, CcRef r)
     return true;
 }
 
-/* -- What is stored where ------------------------------------------------------------------------------ */
+/* -- What is stored where -------------------------------------------------- */
 
 /* The first output that node r is; -1 none. */
 static int32_t
@@ -588,7 +588,7 @@ pass_fuse(const CcGraph *g, CcGroups *out, CcStatus *st)
     return ok;
 }
 
-/* -- Text ------------------------------------------------------------------------------------------------ */
+/* -- Text ------------------------------------------------------------------ */
 
 void
 pass_fuse_print(const CcGraph *g, const CcGroups *s, CcBuf *out)

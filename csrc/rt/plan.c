@@ -20,7 +20,7 @@ struct CcPlan {
     const RtVecTable *vec;
 };
 
-/* -- Making ---------------------------------------------------------------------------------------- */
+/* -- Making ---------------------------------------------------------------- */
 
 /* What the errstate may want to know of node r and the uniform nodes below it. */
 static void
@@ -138,7 +138,7 @@ cc_plan_set_body(CcPlan *p, uint32_t group, CcBodyFn flat, CcBodyFn row)
     p->body[group].row = row != NULL ? row : flat;
 }
 
-/* -- Binding ----------------------------------------------------------------------------------------- */
+/* -- Binding --------------------------------------------------------------- */
 
 void
 cc_binding_init(CcBinding *b)
@@ -315,7 +315,7 @@ cc_plan_bind(const CcPlan *p, const CcArgIn *params, CcBinding *b, CcStatus *st)
     return true;
 }
 
-/* -- Where values are ------------------------------------------------------------------------------------ */
+/* -- Where values are ------------------------------------------------------ */
 
 static bool
 run_grow(char **block, char **raw, int64_t *have, int64_t need, CcStatus *st)
@@ -423,7 +423,7 @@ view_of_view(const PlanRun *run, CcRef r, const CcView *a, CcView *v)
         return true;
     default:
         return view_reshape(a, v)
-            || cc_fail(run->st, CC_REASON_BAD_GRAPH, "%%%u: its operand does not lie in C order", r);
+            || cc_fail(run->st, CC_REASON_BAD_GRAPH, "%%%u: its operand is not in C order", r);
     }
 }
 
@@ -485,7 +485,7 @@ plan_view(const PlanRun *run, CcRef r, CcView *v)
     return cc_fail(run->st, CC_REASON_BAD_GRAPH, "%%%u is not in memory", r);
 }
 
-/* -- Running loops -------------------------------------------------------------------------------------------- */
+/* -- Running loops --------------------------------------------------------- */
 
 bool
 plan_phases(PlanRun *run, const CcPhase *phase, uint32_t n, const void *args)
@@ -630,7 +630,7 @@ run_loop(PlanRun *run, uint32_t group)
         && plan_phases(run, phase, nphase, l);
 }
 
-/* -- Running ---------------------------------------------------------------------------------------------------- */
+/* -- Running --------------------------------------------------------------- */
 
 static uint32_t
 run_fault_bits(uint32_t rt)

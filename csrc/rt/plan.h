@@ -1,4 +1,4 @@
-/* rt/plan.h - a graph made ready to run: groups, their programs, memory; then one call after the other.
+/* rt/plan.h - a graph made ready to run: groups, their programs, memory; then call after call.
  *
  *     cc_plan_new()     once per graph: fuse, lower
  *     cc_plan_bind()    per call: sizes from the parameters, guards, shapes of the results, memory
@@ -53,7 +53,7 @@ typedef struct {
 
 typedef struct {
     uint32_t bits;                      /* CC_FAULT_* of ir/graph.h: DIVIDE .. ERROR */
-    CcRef node;                         /* the first fault root of the first group that had one; 0 none */
+    CcRef node;                         /* a fault root of the first group with a fault; 0 none */
 } CcFaults;
 
 CcPlan *cc_plan_new(const CcGraph *g, CcStatus *st);
@@ -70,7 +70,7 @@ bool cc_plan_bind(const CcPlan *p, const CcArgIn *params, CcBinding *b, CcStatus
 bool cc_plan_run(const CcPlan *p, const CcArgIn *params, const CcArgIn *outs, CcBinding *b,
                  const CcRunOptions *opt, CcFaults *faults, CcStatus *st);
 
-/* -- Backends ------------------------------------------------------------------------------------ */
+/* -- Backends -------------------------------------------------------------- */
 
 uint32_t cc_plan_ngroups(const CcPlan *p);
 const CcGroup *cc_plan_group(const CcPlan *p, uint32_t group);
