@@ -448,7 +448,12 @@ lower_red(Lower *w, CcVIns *list, uint32_t *n, CcRef r, uint32_t buffer)
         red->mem = (uint8_t)(w->mem[a] - 1);
         return true;
     }
-    red->mem = (uint8_t)w->l->prog.nmem;
+    for (uint32_t i = 0; i < *n; i++) {                 /* stored anyway: read it there */
+        if (w->l->operand[list[i].slot].ref == a && w->l->operand[list[i].slot].buffer != 0) {
+            red->mem = (uint8_t)list[i].slot;
+            return true;
+        }
+    }
     if (!lower_store(w, list, n, a, 0)) {
         return false;
     }
@@ -497,6 +502,11 @@ lower_group(Lower *w)
         }
     }
     w->l->no_body = n == 0;
+    w->l->copies = true;
+    for (uint32_t i = 0; i < w->l->prog.len; i++) {
+        uint8_t op = w->l->prog.ins[i].op;
+        w->l->copies &= op >= CC_VOP__COUNT && op != CC_V_CVT;
+    }
     w->l->mask_row |= w->l->mask_flat;
     w->l->cost = lower_cost(&w->l->prog);
     return rt_vprog_finish(&w->l->prog, w->st);

@@ -128,7 +128,7 @@ cc_plan_loop(const CcPlan *p, uint32_t group)
 {
     bool loop = p->groups.group[group].kind == CC_GROUP_LOOP;
 
-    return loop && !p->loop[group].no_body ? &p->loop[group] : NULL;
+    return loop && !p->loop[group].copies ? &p->loop[group] : NULL;
 }
 
 void

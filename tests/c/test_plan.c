@@ -261,6 +261,50 @@ test_matmul_then_bias(void)
     pr_close(&r);
 }
 
+/* The error of a pairwise sum grows with log2(n): a few units in the last place. The bits are the
+ * same for one thread and for four, whatever axis is reduced. */
+static void
+test_sums_are_accurate_and_do_not_depend_on_threads(void)
+{
+    static const char *const text[] = {
+        "%1 = PARAM[c] f32[n1,n2]\n%2 = SUM[axes=0,1] f32[] %1\nout %2\n",
+        "%1 = PARAM[c] f32[n1,n2]\n%2 = SUM[axes=0] f32[n2] %1\nout %2\n",
+        "%1 = PARAM[c] f32[n1,n2]\n%2 = SUM[axes=1] f32[n1] %1\nout %2\n",
+    };
+    static const int64_t sizes[][2] = {{1000, 2001}, {9000, 33}, {3, 200001}, {200001, 2}};
+
+    for (unsigned s = 0; s < 4; s++) {
+        int64_t total = sizes[s][0] * sizes[s][1];
+        PrArray in = pr_array(4, 2, sizes[s]);
+        float *x = (float *)(void *)in.data;
+        for (int64_t i = 0; i < total; i++) {
+            x[i] = 0.1f + (float)(i * 2654435761u % 1000) * 1e-4f;
+        }
+        for (unsigned t = 0; t < 3; t++) {
+            PrRun r;
+            float one[1 << 18];
+            int wrong = 0;
+            T_CHECK(pr_open(&r, text[t]));
+            T_CHECK(pr_call(&r, &in, &(CcRunOptions){.threads = 1}));
+            int64_t results = t == 0 ? 1 : sizes[s][2 - t];
+            memcpy(one, r.out[0].data, (size_t)results * 4);
+            T_CHECK(pr_call(&r, &in, &(CcRunOptions){.threads = 4}));
+            T_CHECK(memcmp(one, r.out[0].data, (size_t)results * 4) == 0);
+            for (int64_t o = 0; o < results && o < 50; o++) {
+                double want = 0;
+                int64_t step = t == 1 ? sizes[s][1] : 1, count = total / results;
+                for (int64_t i = 0; i < count; i++) {
+                    want += (double)x[(t == 2 ? o * sizes[s][1] : o) + i * step];
+                }
+                wrong += fabs((double)one[o] - want) > 6 * 1.2e-7 * want;
+            }
+            T_CHECK(wrong == 0);
+            pr_close(&r);
+        }
+        pr_free(&in);
+    }
+}
+
 static void
 test_faults_only_of_roots(void)
 {
@@ -356,6 +400,7 @@ main(void)
     test_moves();
     test_index_and_places();
     test_matmul_then_bias();
+    test_sums_are_accurate_and_do_not_depend_on_threads();
     test_faults_only_of_roots();
     test_extern_in_order();
     test_every_allocation_may_fail();
