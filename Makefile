@@ -64,7 +64,7 @@ check: tools
 	$(PY) -m pytest -q tests/style
 
 ctest:
-	@$(MAKE) --no-print-directory -f tests/c/ctest.mk SAN=$(SAN)
+	@$(MAKE) --no-print-directory -j2 -f tests/c/ctest.mk SAN=$(SAN)
 
 asan: fresh
 	$(MAKE) VENV=.venv-asan .venv-asan/ready

@@ -39,6 +39,12 @@ enum {
     TOOL_TEST_SECONDS = 20,             /* limit of the test program, which needs milliseconds */
 };
 
+#ifdef __APPLE__
+#define TOOL_NANOSECONDS(info) ((info)->st_mtimespec.tv_nsec)
+#else
+#define TOOL_NANOSECONDS(info) ((info)->st_mtim.tv_nsec)
+#endif
+
 extern char **environ;
 
 static const char *const tool_flags[] = {
@@ -167,6 +173,7 @@ tool_locate(const char *name, char path[TOOL_PATH], struct stat *info)
 typedef struct {
     BuildCache *cache;
     const BuildRun *run;
+    bool located;                       /* one of the candidates exists */
     bool wrong;                         /* it compiled, and the program's results were wrong */
 } ToolTest;
 
@@ -292,12 +299,8 @@ static void
 verdict_key(BuildKeyMaker *m, const BuildCache *c, const Words *w, const struct stat *info,
             BuildKind kind)
 {
-    int64_t number[] = {(int64_t)info->st_size, (int64_t)info->st_mtime,
-#ifdef __APPLE__
-                        info->st_mtimespec.tv_nsec};
-#else
-                        info->st_mtim.tv_nsec};
-#endif
+    int64_t number[] = {(int64_t)info->st_size, (int64_t)info->st_mtime, TOOL_NANOSECONDS(info)};
+
     build_key_init(m, c, kind);
     build_key_add(m, number, sizeof(number));
     for (uint32_t i = 0; i < w->n; i++) {
@@ -405,6 +408,7 @@ tool_try(BuildToolchain *tc, const char *text, ToolTest *t, CcStatus *st)
         words_fini(&command);
         return false;
     }
+    t->located = true;
     for (size_t i = 0; i < sizeof(tool_native) / sizeof(tool_native[0]) && !good; i++) {
         Words w = {.n = 0};
         Verdict v;
@@ -432,19 +436,23 @@ tool_try(BuildToolchain *tc, const char *text, ToolTest *t, CcStatus *st)
 }
 
 bool
-build_toolchain_find(BuildToolchain *tc, BuildCache *c, const BuildRun *run, CcStatus *st)
+build_toolchain_find(BuildToolchain *tc, BuildCache *c, const char *wish, const BuildRun *run,
+                     CcStatus *st)
 {
     static const char *const usual[] = {"cc", "gcc", "clang"};
-    const char *wish = getenv("CC");
     ToolTest t = {.cache = c, .run = run};
     CcStatus why = {CC_REASON_NONE, ""};
     bool good = false;
 
+    wish = wish == NULL ? getenv("CC") : wish;
     if (wish != NULL && wish[strspn(wish, " \t\n")] != '\0') {
         good = tool_try(tc, wish, &t, &why);
     } else {
         for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]) && !good; i++) {
-            good = tool_try(tc, usual[i], &t, &why);
+            CcStatus last = {CC_REASON_NONE, ""};
+            bool known = t.located;     /* an existing compiler's fault says more than "not found" */
+            good = tool_try(tc, usual[i], &t, &last);
+            why = known && !tool_hopeless(&last) ? why : last;
             if (tool_hopeless(&why)) {
                 break;
             }

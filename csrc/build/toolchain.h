@@ -32,9 +32,11 @@ typedef struct {
     BuildKey identity;                  /* part of each object's key */
 } BuildToolchain;
 
-/* Find a compiler that passes the test. False: NO_COMPILER (the detail names the last candidate's
- * fault), INTERRUPTED or NO_MEMORY; `tc` needs no fini then. */
-bool build_toolchain_find(BuildToolchain *tc, BuildCache *c, const BuildRun *run, CcStatus *st);
+/* Find a compiler that passes the test; `wish`, unless NULL, takes the place of $CC. False:
+ * NO_COMPILER (the detail is the fault of the first that exists), INTERRUPTED or NO_MEMORY; `tc`
+ * needs no fini then. */
+bool build_toolchain_find(BuildToolchain *tc, BuildCache *c, const char *wish, const BuildRun *run,
+                          CcStatus *st);
 void build_toolchain_fini(BuildToolchain *tc);
 
 /* A text to compile, and what became of it. */

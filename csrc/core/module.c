@@ -45,7 +45,8 @@ core_exec(PyObject *module)
 {
     CoreState *state = core_state(module);
 
-    if (core_config_setup(module) < 0) {
+    if (core_config_setup(module) < 0 || tape_call_setup() < 0 || front_setup() < 0
+            || py_frame_setup(PyModule_GetDict(module)) < 0 || core_callable_setup(module) < 0) {
         return -1;
     }
     state->testing = PyModule_Create(&testing_module);
@@ -62,6 +63,9 @@ core_traverse(PyObject *module, visitproc visit, void *arg)
 
     if (state != NULL) {
         Py_VISIT(state->testing);
+        Py_VISIT(state->callable_type);
+        Py_VISIT(state->is_compiling);
+        Py_VISIT(state->graph_break);
     }
     return 0;
 }
@@ -73,6 +77,9 @@ core_clear(PyObject *module)
 
     if (state != NULL) {
         Py_CLEAR(state->testing);
+        Py_CLEAR(state->callable_type);
+        Py_CLEAR(state->is_compiling);
+        Py_CLEAR(state->graph_break);
     }
     return 0;
 }

@@ -3,11 +3,29 @@
 #define CORE_STATE_H
 
 #include "base/config.h"
+#include "exec/exec.h"
 #include "py/py.h"
+#include "trace/rec.h"
+
+/* What counters() gives, in this order. */
+#define CORE_COUNTERS(X)                                                                          \
+    X(recorded) X(replayed) X(side_exits) X(fallback) X(graph_breaks) X(array_ops_in_kernels)     \
+    X(array_ops_extern) X(array_ops_residual) X(compiled_kernels) X(cache_hits) X(faults)         \
+    X(discarded)
+
+typedef struct {
+#define X(name) uint64_t name;
+    CORE_COUNTERS(X)
+#undef X
+} CoreCounters;
 
 typedef struct {
     PyObject *testing;                  /* namespace `_core._testing`; owned */
     CcConfig config;                    /* of the process: environment, then ccompile.config.set() */
+    PyObject *callable_type;
+    PyObject *is_compiling, *graph_break;
+    CoreCounters count;
+    bool works;                         /* the self-test of this interpreter has passed */
 } CoreState;
 
 static inline CoreState *
@@ -19,5 +37,49 @@ core_state(PyObject *module)
 /* core/config.c: options from the environment and the functions config_* and switch_rows. -1 with an
  * exception; a bad variable is a RuntimeWarning and keeps its default. */
 int core_config_setup(PyObject *module);
+
+/* core/callable.c: the type of compiled callables. */
+int core_callable_setup(PyObject *module);
+
+/* -- Traces of one code object ---------------------------------------------------- */
+
+typedef struct {
+    PyCodeObject *code;                 /* owned */
+    Trace **root;                       /* owned; most recently made first */
+    uint32_t nroot;
+    uint32_t tries;                     /* recordings that gave no trace */
+    bool closed;                        /* no further recording: limits */
+} CodeTraces;
+
+/* Why a call was not served by one graph. */
+typedef struct {
+    CcReason reason;
+    PyObject *code;                     /* owned */
+    int unit;
+    char detail[80];
+} CoreBreak;
+
+/* A compiled callable's own part. The executor's owner is its first member, so that it finds the rest. */
+typedef struct {
+    ExecOwner exec;
+    CoreState *state;
+    CcConfig config;
+    bool fullgraph;
+    CodeTraces *traces;
+    uint32_t ntraces;
+    CoreBreak *brk;
+    uint32_t nbrk;
+    CoreCounters count;
+    int depth;                          /* calls that are recording now */
+} CoreOwner;
+
+/* -- compile.c ------------------------------------------------------------------------ */
+
+/* Call `func` with these arguments, through its traces, recording where there is none. */
+PyObject *core_call(CoreOwner *own, PyFunctionObject *func, PyObject *const *args, size_t nargsf,
+                    PyObject *kwnames);
+void core_owner_init(CoreOwner *own, CoreState *state);
+void core_owner_reset(CoreOwner *own);  /* forget all traces */
+int core_owner_traverse(CoreOwner *own, visitproc visit, void *arg);
 
 #endif

@@ -180,6 +180,24 @@ func_is(const Act *act, const TapeIns *in, PyObject *func)
     return n == (Py_ssize_t)in->check;
 }
 
+static bool
+keys_are(PyObject *dict, PyObject *keys)
+{
+    PyObject *key, *value;
+    Py_ssize_t pos = 0, i = 0, n = PyTuple_GET_SIZE(keys);
+
+    if (!PyDict_CheckExact(dict) || PyDict_GET_SIZE(dict) != n) {
+        return false;
+    }
+    while (PyDict_Next(dict, &pos, &key, &value)) {
+        PyObject *want = PyTuple_GET_ITEM(keys, i++);
+        if (key != want && (!PyUnicode_CheckExact(key) || PyUnicode_Compare(key, want) != 0)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool
 check_guard(const Act *act, TapeIns *in)
 {
@@ -203,6 +221,8 @@ check_guard(const Act *act, TapeIns *in)
         return PyObject_Size(a) == (Py_ssize_t)in->aux;
     case TAPE_GKEY:
         return PyDict_CheckExact(a) && is_exact_key(b) && PyDict_Contains(a, b) == in->sub;
+    case TAPE_GKEYS:
+        return keys_are(a, b);
     case TAPE_GNOATTR:
         return py_instance_attr_borrow(a, act->t->konst[in->aux]) == NULL;
     case TAPE_GTYPEATTR:

@@ -66,6 +66,20 @@ act_free(Act *act)
     }
 }
 
+/* A side trace goes on with the objects of the image: only what a jump back needs stays here, so
+ * that objects die when the program lets them go. */
+static void
+act_trim(Act *act)
+{
+    const Trace *t = act->t;
+
+    for (uint32_t i = 0; i < t->nreg; i++) {
+        if (t->keep == NULL || !t->keep[i]) {
+            Py_CLEAR(act->reg[i]);
+        }
+    }
+}
+
 static void
 act_set_steal(Act *act, const TapeIns *in, PyObject *value)
 {
@@ -136,6 +150,10 @@ run_pure(Run *run, const TapeIns *in)
     PyObject *res = run_operation(run->act, in);
 
     if (res == NULL || !result_fits(run->act->t, in, res)) {
+        if (res == NULL && PyErr_ExceptionMatches(PyExc_FloatingPointError)) {
+            run->own->faults++;
+            run->act->t->faults++;
+        }
         Py_XDECREF(res);
         PyErr_Clear();
         return RUN_FAIL;
@@ -158,11 +176,6 @@ run_launch(Run *run, const TapeIns *in)
     }
     for (uint32_t i = 0; i < n && st == RUN_NEXT; i++) {
         st = run_pure(run, &run->act->t->ins[run->pc + i]);
-        if (!front_fp_clean(&fp)) {
-            run->own->faults++;
-            run->act->t->faults++;
-            st = RUN_FAIL;
-        }
     }
     front_fp_end(&fp);
     run->pc += n;
@@ -468,6 +481,7 @@ leave_at(Run *run, uint32_t snap, uint32_t first_side, Image *im)
             }
             sub->side_index = first_side;
             cc_free(im->obj);
+            act_trim(act);
             run->act = sub;
             run->pc = 0;
             return RUN_NEXT;
@@ -527,6 +541,7 @@ side_missed(Run *run)
     run->act = sub->parent;
     sub->parent = NULL;
     act_free(sub);
+    /* the parent was trimmed: its slots are the image, nothing else is asked of it */
     return leave_at(run, snap, next, &im);
 }
 
@@ -562,7 +577,7 @@ stress_fails(Run *run, const TapeIns *in)
 {
     ExecOwner *own = run->own;
 
-    if (own->stress_exit == 0 || !tape_row_info[in->op].can_fail) {
+    if (own->stress_exit == 0 || !tape_row_info[in->op].can_fail || (in->flags & TAPE_BEHIND)) {
         return false;
     }
     return ++own->stress_count % own->stress_exit == 0;

@@ -29,15 +29,15 @@ bool front_knows(PyObject *callable);
 
 void front_describe(PyObject *array, TapeArr *out);     /* false layouts of rank > 8: see front_is_array */
 bool front_matches(PyObject *array, const TapeArr *want);
+void front_meta(PyObject *obj, TapeMeta *out);  /* form NONE for what is no number and no array */
 void front_result(PyObject *obj, int16_t *dtype, int16_t *ndim);        /* -1, -1 when not an array */
 
-/* Array work outside frames: NumPy's error state is set to ignore, IEEE flags are looked at instead. */
+/* Array work outside frames: of the program's own error state, what it ignores stays ignored and
+ * everything else raises FloatingPointError, so that nothing is reported at the wrong place. */
 typedef struct {
     PyObject *token;                    /* owned */
-    int ignored;                        /* FE_ flags that the program's own error state ignores */
 } FrontFp;
 int front_fp_begin(FrontFp *fp);        /* -1 with an exception */
-bool front_fp_clean(const FrontFp *fp); /* no flag that the program would hear of; flags are cleared */
 void front_fp_end(FrontFp *fp);         /* keeps an exception that is set */
 
 #endif

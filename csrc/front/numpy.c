@@ -9,7 +9,6 @@
 #include <numpy/arrayobject.h>
 #include <numpy/ufuncobject.h>
 
-#include <fenv.h>
 #include <string.h>
 
 static PyObject *known;                 /* dict: callable -> None, pure array functions */
@@ -17,7 +16,8 @@ static PyObject *known_fresh;           /* dict: callable -> None, pure function
 static PyObject *dispatcher_type;       /* type of np.sum and the like */
 static PyObject *dtype_meta;            /* np.dtype's metaclass: classes of dtypes */
 static PyObject *generic_type;
-static PyObject *extobj_var, *extobj_ignore, *geterr_fn;
+static PyObject *extobj_var, *make_extobj, *geterr_fn;
+static PyObject *extobj_raise[16];      /* by mask of what is ignored */
 static PyObject *extobj_seen;           /* the error state whose mask is cached */
 static int extobj_mask;
 
@@ -102,26 +102,15 @@ static int
 setup_errstate(void)
 {
     PyObject *umath = PyImport_ImportModule("numpy._core.umath");
-    PyObject *make = NULL, *kw = NULL, *none = NULL;
-    int err = -1;
 
     if (umath == NULL) {
         return -1;
     }
     extobj_var = PyObject_GetAttrString(umath, "_extobj_contextvar");
-    make = PyObject_GetAttrString(umath, "_make_extobj");
+    make_extobj = PyObject_GetAttrString(umath, "_make_extobj");
     geterr_fn = PyObject_GetAttrString(umath, "_get_extobj_dict");
-    kw = Py_BuildValue("{s:s}", "all", "ignore");
-    none = PyTuple_New(0);
-    if (extobj_var && make && geterr_fn && kw && none) {
-        extobj_ignore = PyObject_Call(make, none, kw);
-        err = extobj_ignore == NULL ? -1 : 0;
-    }
-    Py_XDECREF(make);
-    Py_XDECREF(kw);
-    Py_XDECREF(none);
     Py_DECREF(umath);
-    return err;
+    return extobj_var && make_extobj && geterr_fn ? 0 : -1;
 }
 
 int
@@ -482,6 +471,32 @@ front_matches(PyObject *array, const TapeArr *want)
 }
 
 void
+front_meta(PyObject *obj, TapeMeta *out)
+{
+    memset(out, 0, sizeof(*out));
+    if (front_is_array(obj)) {
+        PyArrayObject *a = (PyArrayObject *)obj;
+        out->form = META_ARRAY;
+        out->ndim = (uint8_t)PyArray_NDIM(a);
+        out->layout = layout_of(a);
+        out->view = PyArray_BASE(a) != NULL;
+        out->dtype = (int16_t)PyArray_TYPE(a);
+        for (int i = 0; i < out->ndim; i++) {
+            out->dim[i] = PyArray_DIM(a, i);
+        }
+    } else if (front_is_scalar(obj)) {
+        PyArray_Descr *d = PyArray_DescrFromScalar(obj);
+        out->form = META_SCALAR;
+        out->dtype = (int16_t)(d == NULL ? -1 : d->type_num);
+        Py_XDECREF(d);
+        PyErr_Clear();
+    } else {
+        out->form = PyBool_Check(obj) ? META_BOOL : PyLong_CheckExact(obj) ? META_INT
+                  : PyFloat_CheckExact(obj) ? META_FLOAT : META_NONE;
+    }
+}
+
+void
 front_result(PyObject *obj, int16_t *dtype, int16_t *ndim)
 {
     if (front_is_array(obj)) {
@@ -494,23 +509,47 @@ front_result(PyObject *obj, int16_t *dtype, int16_t *ndim)
 
 /* -- Floating-point errors ------------------------------------------------------------------------------ */
 
+static const char *const fp_kind[] = {"divide", "over", "under", "invalid"};
+
+/* The error state that raises all but the kinds in `mask`. Made once per mask. */
+static PyObject *
+extobj_for(int mask)
+{
+    PyObject *kw, *none;
+
+    if (extobj_raise[mask] != NULL) {
+        return extobj_raise[mask];
+    }
+    kw = PyDict_New();
+    none = PyTuple_New(0);
+    for (int i = 0; kw != NULL && i < 4; i++) {
+        PyObject *v = PyUnicode_FromString(mask & 1 << i ? "ignore" : "raise");
+        if (v == NULL || PyDict_SetItemString(kw, fp_kind[i], v) < 0) {
+            Py_CLEAR(kw);
+        }
+        Py_XDECREF(v);
+    }
+    if (kw != NULL && none != NULL) {
+        extobj_raise[mask] = PyObject_Call(make_extobj, none, kw);
+    }
+    Py_XDECREF(kw);
+    Py_XDECREF(none);
+    return extobj_raise[mask];
+}
+
 static int
 read_mask(PyObject *extobj)
 {
-    static const struct {
-        const char *name;
-        int flag;
-    } kind[] = {{"divide", FE_DIVBYZERO}, {"over", FE_OVERFLOW}, {"under", FE_UNDERFLOW}, {"invalid", FE_INVALID}};
     PyObject *dict = PyObject_CallNoArgs(geterr_fn);
     int mask = 0;
 
     if (dict == NULL) {
         return -1;
     }
-    for (size_t i = 0; i < COUNT(kind); i++) {
-        PyObject *v = PyDict_GetItemString(dict, kind[i].name);
+    for (int i = 0; i < 4; i++) {
+        PyObject *v = PyDict_GetItemString(dict, fp_kind[i]);
         if (v != NULL && PyUnicode_Check(v) && PyUnicode_CompareWithASCIIString(v, "ignore") == 0) {
-            mask |= kind[i].flag;
+            mask |= 1 << i;
         }
     }
     Py_DECREF(dict);
@@ -522,7 +561,7 @@ read_mask(PyObject *extobj)
 int
 front_fp_begin(FrontFp *fp)
 {
-    PyObject *now;
+    PyObject *now, *raise;
 
     if (PyContextVar_Get(extobj_var, NULL, &now) < 0) {
         return -1;
@@ -532,20 +571,9 @@ front_fp_begin(FrontFp *fp)
         return -1;
     }
     Py_XDECREF(now);
-    fp->ignored = extobj_mask;
-    fp->token = PyContextVar_Set(extobj_var, extobj_ignore);
-    feclearexcept(FE_ALL_EXCEPT);
+    raise = extobj_for(extobj_mask);
+    fp->token = raise == NULL ? NULL : PyContextVar_Set(extobj_var, raise);
     return fp->token == NULL ? -1 : 0;
-}
-
-/* NumPy clears the flags when an operation starts and, with its errors ignored, leaves them after it. */
-bool
-front_fp_clean(const FrontFp *fp)
-{
-    int raised = fetestexcept(FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW | FE_INVALID) & ~fp->ignored;
-
-    feclearexcept(FE_ALL_EXCEPT);
-    return raised == 0;
 }
 
 void

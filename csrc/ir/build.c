@@ -8,19 +8,24 @@ cc_build(CcGraph *g, const CcSpec *spec, CcStatus *st)
 {
     CcSpec full = *spec;
     CcType type;
+    uint32_t nguard = g->dims.nguard;
 
     for (uint32_t i = 0; i < spec->narg; i++) {
         if (spec->arg[i] == 0) {        /* the caller's own failed build: keep its status */
             return 0;
         }
     }
-    if (!cc_infer(g, spec, true, &type, st)) {
-        return 0;
+    CcRef r = 0;
+    if (cc_infer(g, spec, true, &type, st)) {
+        full.dtype = type.dtype;
+        full.ndim = type.ndim;
+        full.shape = type.dim;
+        r = cc_graph_push(g, &full, st);
     }
-    full.dtype = type.dtype;
-    full.ndim = type.ndim;
-    full.shape = type.dim;
-    return cc_graph_push(g, &full, st);
+    if (r == 0) {
+        cc_graph_drop_guards(g, nguard);
+    }
+    return r;
 }
 
 /* The dims of a, copied out of the pool. */
@@ -162,18 +167,10 @@ cc_build_broadcast(CcGraph *g, CcRef a, uint8_t ndim, const CcDim *shape, CcStat
     return same ? a : cc_build(g, &spec, st);
 }
 
-bool
-cc_build_broadcast_all(CcGraph *g, CcRef *ref, uint32_t n, CcStatus *st)
+/* The common dims of n operands; equalities that it needs are recorded. */
+static bool
+broadcast_dims(CcGraph *g, const CcRef *ref, uint32_t n, uint8_t ndim, CcDim *dim, CcStatus *st)
 {
-    CcDim dim[CC_MAX_NDIM];
-    uint8_t ndim = 0;
-
-    for (uint32_t k = 0; k < n; k++) {
-        if (ref[k] == 0) {
-            return false;
-        }
-        ndim = g->node[ref[k]].ndim > ndim ? g->node[ref[k]].ndim : ndim;
-    }
     for (uint32_t i = 0; i < ndim; i++) {
         dim[i] = 0;
         for (uint32_t k = 0; k < n; k++) {
@@ -190,11 +187,32 @@ cc_build_broadcast_all(CcGraph *g, CcRef *ref, uint32_t n, CcStatus *st)
             }
         }
     }
+    return true;
+}
+
+bool
+cc_build_broadcast_all(CcGraph *g, CcRef *ref, uint32_t n, CcStatus *st)
+{
+    CcDim dim[CC_MAX_NDIM];
+    uint32_t nguard = g->dims.nguard;
+    uint8_t ndim = 0;
+
     for (uint32_t k = 0; k < n; k++) {
-        ref[k] = cc_build_broadcast(g, ref[k], ndim, dim, st);
         if (ref[k] == 0) {
             return false;
         }
+        ndim = g->node[ref[k]].ndim > ndim ? g->node[ref[k]].ndim : ndim;
+    }
+    if (!broadcast_dims(g, ref, n, ndim, dim, st)) {
+        cc_graph_drop_guards(g, nguard);
+        return false;
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        CcRef wide = cc_build_broadcast(g, ref[k], ndim, dim, st);
+        if (wide == 0) {
+            return false;
+        }
+        ref[k] = wide;
     }
     return true;
 }

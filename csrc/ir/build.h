@@ -2,9 +2,10 @@
  *
  * Each runs inference (infer.c), so a node made here obeys its row. They return 0 and fill `st`
  * when operands do not fit (BAD_OPERANDS) or memory is short (NO_MEMORY); the graph then has no
- * new node, though it may have new dims. Where two dims have to be equal and are not known to be,
- * an equality guard is recorded (shape.h). Fault flags are the caller's: set CC_NODE_FAULT on the
- * returned node when cc_node_faults() meets the errstate. */
+ * new node and no new guard, though it may have new dims. An operand that is 0 gives 0 and leaves
+ * `st`, so a chain of calls is checked once, at its end. Where two dims have to be equal and are
+ * not known to be, an equality guard is recorded (shape.h). Fault flags are the caller's: set
+ * CC_NODE_FAULT on the returned node when cc_node_faults() meets the errstate. */
 #ifndef CC_BUILD_H
 #define CC_BUILD_H
 

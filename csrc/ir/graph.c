@@ -25,6 +25,7 @@ cc_graph_fini(CcGraph *g)
     cc_free(g->out);
     cc_free(g->dims.row);
     cc_free(g->dims.guard);
+    cc_free(g->dims.joined);
     cc_graph_init(g);
 }
 
@@ -52,7 +53,8 @@ cc_graph_rewrite_begin(CcGraph *dst, const CcGraph *src, CcStatus *st)
 {
     cc_graph_init(dst);
     if (!COPY_POOL(dims.row, dims.len, dims.cap)
-        || !COPY_POOL(dims.guard, dims.nguard, dims.capguard)) {
+        || !COPY_POOL(dims.guard, dims.nguard, dims.capguard)
+        || !COPY_POOL(dims.joined, dims.njoined, dims.capjoined)) {
         cc_graph_fini(dst);
         return cc_fail(st, CC_REASON_NO_MEMORY, "dim table of %u rows", src->dims.len);
     }

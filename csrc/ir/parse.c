@@ -1,6 +1,6 @@
 /* ir/parse.c - inverse of print.c, and a little more: `#` starts a comment, `;` ends a line too,
- * operands may be separated by commas, references may be any numbers (they are renumbered), a node's type
- * may be left out where its row infers it. Recursive descent over a NUL-terminated text. */
+ * operands may be separated by commas, references may be any numbers (they are renumbered), a
+ * node's type may be left out where its row infers it. Recursive descent. */
 #include "build.h"
 
 #include "../base/vec.h"

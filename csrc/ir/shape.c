@@ -433,16 +433,43 @@ cc_dim_equals(const CcGraph *g, CcDim d, int64_t value)
 static bool
 dim_union(CcGraph *g, CcDim a, CcDim b, CcStatus *st)
 {
+    CcDimTable *t = &g->dims;
     const CcDimRow *x = dim_row(g, a), *y = dim_row(g, b);
 
     if (x->kind == CC_DIM_CONST && y->kind == CC_DIM_CONST) {
         return cc_fail(st, CC_REASON_BAD_OPERANDS, "sizes %lld and %lld differ",
                        (long long)x->value, (long long)y->value);
     }
-    if (dim_order(g, a, b) < 0) {
-        g->dims.row[b].rep = a;
-    } else {
-        g->dims.row[a].rep = b;
+    if (!CC_GROW(t->joined, t->njoined, t->capjoined, 1)) {
+        return cc_fail(st, CC_REASON_NO_MEMORY, "%u equal dims", t->njoined);
+    }
+    CcDim keep = dim_order(g, a, b) < 0 ? a : b, join = keep == a ? b : a;
+    t->row[join].rep = keep;
+    t->joined[t->njoined++] = join;
+    return true;
+}
+
+/* Rows whose operands' classes have changed may now equal other rows. Ends: every round but the
+ * last merges two classes. */
+static bool
+dim_close(CcGraph *g, CcStatus *st)
+{
+    bool changed = true;
+
+    while (changed) {
+        changed = false;
+        for (CcDim d = 1; d < g->dims.len; d++) {
+            CcDimRow row = g->dims.row[d];
+            if (row.kind < CC_DIM_ADD) {
+                continue;
+            }
+            CcDim now = cc_dim_make(g, (CcDimKind)row.kind, row.a, row.b, st);
+            CcDim was = cc_dim_canon(g, d);
+            if (now == 0 || (now != was && !dim_union(g, was, now, st))) {
+                return false;
+            }
+            changed = changed || now != was;
+        }
     }
     return true;
 }
@@ -451,7 +478,6 @@ bool
 cc_graph_require_eq(CcGraph *g, CcDim a, CcDim b, CcStatus *st)
 {
     CcDimTable *t = &g->dims;
-    bool changed = true;
 
     a = cc_dim_canon(g, a);
     b = cc_dim_canon(g, b);
@@ -461,31 +487,27 @@ cc_graph_require_eq(CcGraph *g, CcDim a, CcDim b, CcStatus *st)
     if (!CC_GROW(t->guard, t->nguard, t->capguard, 1)) {
         return cc_fail(st, CC_REASON_NO_MEMORY, "%u dim guards", t->nguard);
     }
-    if (!dim_union(g, a, b, st)) {
+    t->guard[t->nguard++] = (CcDimGuard){a, b, t->njoined};
+    if (!dim_union(g, a, b, st) || !dim_close(g, st)) {
+        cc_graph_drop_guards(g, t->nguard - 1);
         return false;
     }
-    t->guard[t->nguard++] = (CcDimGuard){a, b};
-    while (changed) {                   /* ends: every round but the last merges two classes */
-        changed = false;
-        for (CcDim d = 1; d < t->len; d++) {
-            CcDimRow row = t->row[d];
-            if (row.kind < CC_DIM_ADD) {
-                continue;
-            }
-            CcDim now = cc_dim_make(g, (CcDimKind)row.kind, row.a, row.b, st);
-            CcDim was = cc_dim_canon(g, d);
-            if (now == 0) {
-                return false;
-            }
-            if (now != was) {
-                changed = true;
-                if (!dim_union(g, was, now, st)) {
-                    return false;
-                }
-            }
-        }
-    }
     return true;
+}
+
+void
+cc_graph_drop_guards(CcGraph *g, uint32_t keep)
+{
+    CcDimTable *t = &g->dims;
+
+    if (keep >= t->nguard) {
+        return;
+    }
+    while (t->njoined > t->guard[keep].first) {
+        CcDim d = t->joined[--t->njoined];
+        t->row[d].rep = d;
+    }
+    t->nguard = keep;
 }
 
 /* -- Run time --------------------------------------------------------------- */

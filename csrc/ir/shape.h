@@ -47,6 +47,7 @@ typedef struct {
 
 typedef struct {
     CcDim a, b;                         /* to be compared before the graph runs */
+    uint32_t first;                     /* CcDimTable.joined had this length when it was recorded */
 } CcDimGuard;
 
 typedef struct {
@@ -54,6 +55,8 @@ typedef struct {
     uint32_t len, cap;
     CcDimGuard *guard;                  /* owned */
     uint32_t nguard, capguard;
+    CcDim *joined;                      /* owned: rows that got another rep, oldest first */
+    uint32_t njoined, capjoined;
 } CcDimTable;
 
 /* Constructors. 0 = failed: no memory, 64-bit overflow or division by the constant 0 (st filled).
@@ -63,8 +66,12 @@ CcDim cc_dim_sym(CcGraph *g, uint32_t number, CcStatus *st);
 CcDim cc_dim_make(CcGraph *g, CcDimKind kind, CcDim a, CcDim b, CcStatus *st);
 
 /* Record that a and b are equal at run time. No guard when they are known equal already.
- * Fails with BAD_OPERANDS when they are known to differ. */
+ * Fails with BAD_OPERANDS when they are known to differ; then nothing is recorded. */
 bool cc_graph_require_eq(CcGraph *g, CcDim a, CcDim b, CcStatus *st);
+
+/* Forget all guards but the first `keep`, and what followed from them. For whoever recorded them on
+ * the way to a failure: dims that were made meanwhile stay, nodes must not rely on them. */
+void cc_graph_drop_guards(CcGraph *g, uint32_t keep);
 
 /* The canonical row of d; always valid, 0 for 0. */
 CcDim cc_dim_canon(const CcGraph *g, CcDim d);

@@ -1,9 +1,11 @@
 /* kern/gemm_t.h - matrix product of one float type at one ISA level. A template like ukr.h.
  *
  * The operand called A here is read by broadcast, in place when its k axis is contiguous; B is
- * packed once, for all threads, into panels [panel][k][UKR_NR] (phase 1), or read in place when
- * its rows are contiguous and A has few rows. When the user's B is large and transposed (x W^T
- * with few rows in x) or C is column-major, the roles are swapped: C' = B' A'.
+ * packed once, for all threads, into panels [panel][k][UKR_NR] (phase 1); block by block into the
+ * task's scratch when one task has all rows of A; or read in place when its rows are contiguous
+ * and A has very few. When the user's B is large and transposed (x W^T with few rows in x) or C
+ * is column-major, the roles are swapped: C' = B' A'. A product with a vector, where the matrix
+ * has its k axis contiguous, is a dot product per row instead.
  *
  * A task (phase 2) is mc rows x task_panels panels of C. It runs over k in blocks of kc; each
  * block's product is summed in registers and then added, so the error grows with kc + k / kc, not
@@ -17,7 +19,11 @@
 #include "kern.h"
 #include "move_t.h"
 
+#if UKR_BYTES == 64 && defined(KERN_F64)
+#define GEMM_KC 160                     /* a panel of B and the rows of a tile fit the L1 cache */
+#else
 #define GEMM_KC 256
+#endif
 #define GEMM_MC (UKR_MR == 14 ? 84 : UKR_MR == 10 ? 80 : 72)
 #define GEMM_TILES (256 * 1024)         /* bytes of unfinished tiles a task may keep */
 #define GEMM_SMALL (64 * 1024)          /* multiply-adds below which one thread does it all */
@@ -78,7 +84,7 @@ gemm_pack_panel(const KernGemm *g, const KT *b, int64_t panel, int64_t k0, int64
     int64_t cols = g->p.n - j < UKR_NR ? g->p.n - j : UKR_NR;
 
     kern_move(dst, UKR_NR, 1, b + k0 * g->p.bk + j * g->p.bn, g->p.bk, g->p.bn, kc, cols);
-    move_pad_cols(dst, UKR_NR, kc, cols, UKR_NR);
+    move_pad_cols(dst, UKR_NR, kc, cols, gemm_ceil(cols, KW) * KW);
 }
 
 static void
@@ -214,7 +220,7 @@ gemm_panel(const KernGemm *g, GemmTask *t, int64_t panel, int64_t k0, int64_t kc
     if (g->p.pack_b) {
         b = t->b + (panel * g->p.k + k0) * UKR_NR;
         bk = UKR_NR;
-    } else if (!whole) {
+    } else if (!whole || !g->p.inplace_b) {
         b = t->s.b;
         bk = UKR_NR;
         gemm_pack_panel(g, t->b, panel, k0, kc, t->s.b);
@@ -300,6 +306,103 @@ gemm_run(const void *args, cc_i64 begin, cc_i64 end, void *scratch)
     }
 }
 
+/* -- Matrix times vector ------------------------------------------------------------------------------- */
+
+#define GEMM_DOTS 64                    /* rows per epilogue */
+
+static KT
+gemm_dot(const KT *a, const KT *x, int64_t k)
+{
+    KV s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
+    KT sum = 0;
+    int64_t i = 0;
+
+    for (; i + 4 * KW <= k; i += 4 * KW) {
+        s0 = UKR_FMA(ukr_load(a + i), ukr_load(x + i), s0);
+        s1 = UKR_FMA(ukr_load(a + i + KW), ukr_load(x + i + KW), s1);
+        s2 = UKR_FMA(ukr_load(a + i + 2 * KW), ukr_load(x + i + 2 * KW), s2);
+        s3 = UKR_FMA(ukr_load(a + i + 3 * KW), ukr_load(x + i + 3 * KW), s3);
+    }
+    for (; i + KW <= k; i += KW) {
+        s0 = UKR_FMA(ukr_load(a + i), ukr_load(x + i), s0);
+    }
+    for (; i < k; i++) {
+        sum += a[i] * x[i];
+    }
+    s0 = (s0 + s1) + (s2 + s3);
+    for (int j = 0; j < KW; j++) {
+        sum += s0[j];
+    }
+    return sum;
+}
+
+/* Sums of blocks, so that a long vector loses no more than a long k of a product. */
+static KT
+gemm_long_dot(const KT *a, const KT *x, int64_t k)
+{
+    enum { BLOCK = 16 * GEMM_KC };
+    KT sum = 0;
+
+    for (int64_t k0 = 0; k0 < k; k0 += BLOCK) {
+        sum += gemm_dot(a + k0, x + k0, k - k0 < BLOCK ? k - k0 : BLOCK);
+    }
+    return sum;
+}
+
+/* The vector of each batch, side by side. */
+static void
+gemm_pack_vector(const void *args, cc_i64 begin, cc_i64 end, void *scratch)
+{
+    const KernGemm *g = args;
+    const KT *x = g->p.swapped ? g->a : g->b;
+
+    (void)scratch;
+    for (int64_t i = begin; i < end; i++) {
+        kern_move((KT *)g->shared + i * g->p.k, 0, 1, x + i * g->p.bb, 0, g->p.bk, 1, g->p.k);
+    }
+}
+
+static void
+gemm_run_vector(const void *args, cc_i64 begin, cc_i64 end, void *scratch)
+{
+    const KernGemm *g = args;
+    KT sum[GEMM_DOTS];
+
+    (void)scratch;
+    for (int64_t i = begin, count; i < end; i += count) {
+        int64_t batch = i / g->p.m, row = i % g->p.m;
+        const KT *a = (const KT *)(g->p.swapped ? g->b : g->a) + batch * g->p.ab + row * g->p.am;
+        const KT *x = (const KT *)g->shared + (g->p.bb == 0 ? 0 : batch) * g->p.k;
+
+        count = end - i < GEMM_DOTS ? end - i : GEMM_DOTS;
+        count = g->p.m - row < count ? g->p.m - row : count;
+        for (int64_t r = 0; r < count; r++) {
+            sum[r] = gemm_long_dot(a + r * g->p.am, x, g->p.k);
+        }
+        if (g->p.swapped) {
+            gemm_epilogue(g, batch, sum, count, 0, row, 1, count);
+        } else {
+            gemm_epilogue(g, batch, sum, 1, row, 0, count, 1);
+        }
+    }
+}
+
+static void
+gemm_plan_vector(KernGemm *g, KernPlan *plan)
+{
+    int64_t vectors = g->p.bb == 0 ? 1 : g->nbatch;
+    double work = (double)g->k / KW + 5;
+
+    plan->shared = (size_t)gemm_round(vectors * g->k * (int64_t)sizeof(KT));
+    plan->phase[0] = (CcPhase){.fn = gemm_pack_vector, .size = vectors,
+                               .grain = gemm_ceil(8192, g->k + 1),
+                               .work = (double)vectors * (double)g->k * 0.2};
+    plan->phase[1] = (CcPhase){.fn = gemm_run_vector, .size = g->nbatch * g->p.m,
+                               .grain = gemm_ceil(GEMM_SMALL, g->k + 64),
+                               .work = (double)g->nbatch * (double)g->p.m * work};
+    plan->nphase = 2;
+}
+
 /* -- The plan ------------------------------------------------------------------------------------------ */
 
 /* Which operand is broadcast, and the problem in its terms. */
@@ -309,7 +412,13 @@ gemm_orient(KernGemm *g)
     bool few = g->m <= 128 && g->m < g->n && g->b_row == 1 && g->b_col != 1;
     bool column_major = g->epi == KERN_EPI_STORE && g->c_row == 1 && g->c_col != 1;
 
-    g->p.swapped = g->pro == NULL && (few || column_major);
+    bool turned_vector = g->n == 1 && g->a_row == 1 && g->a_col != 1;
+
+    if (g->m == 1 || g->n == 1) {
+        few = g->m == 1 && g->n > 1 && g->b_row == 1;
+        column_major = false;
+    }
+    g->p.swapped = g->pro == NULL && (few || column_major || turned_vector);
     g->p.k = g->k;
     if (g->p.swapped) {
         g->p.m = g->n, g->p.n = g->m;
@@ -332,6 +441,8 @@ gemm_cut(KernGemm *g)
 
     g->p.kc = GEMM_KC;
     g->p.mc = g->p.m < GEMM_MC ? g->p.m : GEMM_MC;
+    g->p.pack_b = g->p.m > GEMM_MC;
+    g->p.inplace_b = g->p.bn == 1 && g->p.m <= 2 * UKR_MR;
     g->p.panels = gemm_ceil(g->p.n, UKR_NR);
     g->p.task_panels = g->p.panels < GEMM_TILES / tile ? g->p.panels : GEMM_TILES / tile;
     if (g->p.m * g->p.n * g->k > GEMM_SMALL) {
@@ -342,7 +453,7 @@ gemm_cut(KernGemm *g)
             if (tasks >= GEMM_TASKS) {
                 break;
             }
-            if (g->p.mc > 2 * UKR_MR && g->p.task_panels * UKR_NR <= 2 * g->p.mc) {
+            if (g->p.pack_b && g->p.mc > 2 * UKR_MR && g->p.task_panels * UKR_NR <= 2 * g->p.mc) {
                 g->p.mc = gemm_ceil(gemm_ceil(g->p.mc, UKR_MR), 2) * UKR_MR;
             } else if (g->p.task_panels > 1) {
                 g->p.task_panels = gemm_ceil(g->p.task_panels, 2);
@@ -363,9 +474,12 @@ gemm_plan(KernGemm *g, KernPlan *plan)
 
     gemm_orient(g);
     g->p.direct = g->epi == KERN_EPI_STORE && g->p.cn == 1;
-    g->p.pack_b = g->p.bn != 1 || g->p.m > 2 * UKR_MR;
     *plan = (KernPlan){.nphase = 0};
     if (g->m <= 0 || g->n <= 0 || g->nbatch <= 0) {
+        return;
+    }
+    if (g->p.n == 1 && g->p.ak == 1 && g->pro == NULL) {
+        gemm_plan_vector(g, plan);
         return;
     }
     gemm_cut(g);

@@ -1,7 +1,8 @@
 /* kern/isa.h - names of symbols that exist once per ISA level.
  *
  * A file with "isa: multi" in its first line is compiled once per level with -DCC_ISA=base, v3 or
- * v4 and the matching -march; everything in it is static but what KERN_SYM() names. */
+ * v4 and the matching -march; everything in it is static but what KERN_SYM() names. The build says
+ * CC_HAVE_ISA_V3 and CC_HAVE_ISA_V4 to every file where the compiler knows those levels. */
 #ifndef CC_KERN_ISA_H
 #define CC_KERN_ISA_H
 
@@ -14,8 +15,11 @@
 #endif
 
 extern const KernFloat kern_f32_base, kern_f64_base;
-#if defined(__x86_64__)
-extern const KernFloat kern_f32_v3, kern_f64_v3, kern_f32_v4, kern_f64_v4;
+#ifdef CC_HAVE_ISA_V3
+extern const KernFloat kern_f32_v3, kern_f64_v3;
+#endif
+#ifdef CC_HAVE_ISA_V4
+extern const KernFloat kern_f32_v4, kern_f64_v4;
 #endif
 
 #endif

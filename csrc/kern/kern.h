@@ -71,7 +71,7 @@ typedef struct {
     struct {
         bool swapped;                   /* C' = B' * A': the operand read in place is B */
         bool direct;                    /* tiles go straight to C */
-        bool pack_a, pack_b;
+        bool pack_a, pack_b, inplace_b;
         int64_t m, n, k, am, ak, ab, bk, bn, bb, cm, cn;
         int64_t mc, kc, panels, task_panels, mtasks, ntasks;
     } p;

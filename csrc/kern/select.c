@@ -2,17 +2,22 @@
 #include "isa.h"
 
 static const KernTable select_table[KERN_LEVEL__COUNT] = {
-    {"base", &kern_f32_base, &kern_f64_base},
-#if defined(__x86_64__)
-    {"v3", &kern_f32_v3, &kern_f64_v3},
-    {"v4", &kern_f32_v4, &kern_f64_v4},
+    [KERN_LEVEL_BASE] = {"base", &kern_f32_base, &kern_f64_base},
+#ifdef CC_HAVE_ISA_V3
+    [KERN_LEVEL_V3] = {"v3", &kern_f32_v3, &kern_f64_v3},
+#endif
+#ifdef CC_HAVE_ISA_V4
+    [KERN_LEVEL_V4] = {"v4", &kern_f32_v4, &kern_f64_v4},
 #endif
 };
 
-/* The CPU and the system's register saving allow the level. */
+/* The level was built, and the CPU and the system's register saving allow it. */
 static bool
 select_runs(KernLevel level)
 {
+    if (select_table[level].name == NULL) {
+        return false;
+    }
 #if defined(__x86_64__)
     bool v3, v4;
 

@@ -17,7 +17,8 @@
  *
  * Flags: the functions raise divide, overflow and invalid in hardware exactly when the result
  * of some lane does, as C99 Annex F has it: log(0) divide, log(-1) and sin(inf) invalid,
- * exp(1000) overflow, a quiet NaN nothing. So the caller clears the flags, runs, and reads
+ * exp(1000) overflow, a quiet NaN nothing. (floor_divide, remainder, fmod and logaddexp: what
+ * NumPy's own loops raise.) So the caller clears the flags, runs, and reads
  * them; lanes past the end of an array must hold copies of an element, or they raise
  * flags of their own. Underflow and inexact mean nothing here: they may be set or missing. A
  * caller whose errstate does not ignore underflow must not use this file. */

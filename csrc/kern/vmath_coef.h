@@ -7,6 +7,8 @@
 #define VM_LN2_2 0x1.ef35793c76730p-45
 #define VM_LN2F_1 0x1.62e42fefa39efp-1
 #define VM_LN2F_2 0x1.abc9e3b39803fp-56
+#define VM_LN2S_1 0x1.62e4000000000p-1
+#define VM_LN2S_2 0x1.7f7d1c0000000p-20
 #define VM_LOG2E_1 0x1.7154768000000p+0
 #define VM_LOG2E_2 -0x1.6a3e80f444178p-27
 #define VM_LOG10E_1 0x1.bcb7b18000000p-2
@@ -29,18 +31,31 @@
 #define VM_CBRT_HALF 0x1.965fea53d6e3dp-1
 #define VM_CBRT_QUARTER 0x1.428a2f98d728bp-1
 
-/* (e^r - 1 - r) / r^2 on [-0.34692, 0.34692]: minimax 2^-57.92, rounded 2^-56.53 */
-VM_TABLE(double, VM_EXPQ, 10) = {
-    0x1.000000000000ap-1,
-    0x1.55555555554f9p-3,
-    0x1.55555555507efp-5,
-    0x1.1111111127e71p-7,
-    0x1.6c16c1844b5dcp-10,
-    0x1.a01a0129ba46bp-13,
-    0x1.a01999ace4b54p-16,
-    0x1.71df261f102e9p-19,
-    0x1.28adcf39b1e77p-22,
-    0x1.ad7f17d429a07p-26,
+/* (e^r - 1 - r - r^2/2) / r^3 on [-0.34692, 0.34692]: minimax 2^-57.35, rounded 2^-57.19 */
+VM_TABLE(double, VM_EXPQ, 9) = {
+    0x1.5555555555500p-3,
+    0x1.55555555531c5p-5,
+    0x1.1111111128b4cp-7,
+    0x1.6c16c17cda68ap-10,
+    0x1.a01a011b64af3p-13,
+    0x1.a019aadd0326fp-16,
+    0x1.71df565396efep-19,
+    0x1.289fe1553fc67p-22,
+    0x1.ad1f71f245340p-26,
+};
+
+/* the same, for small results of e^r - 1 on [-0.34692, 0.34692]: minimax 2^-61.67, rounded 2^-59.05 */
+VM_TABLE(double, VM_EXPM1Q, 10) = {
+    0x1.5555555555559p-3,
+    0x1.5555555555548p-5,
+    0x1.111111110f7b9p-7,
+    0x1.6c16c16c1cdbap-10,
+    0x1.a01a01af8cffdp-13,
+    0x1.a01a0182d43a2p-16,
+    0x1.71ddf911beafdp-19,
+    0x1.27e52b682583cp-22,
+    0x1.af5d9eeb292a2p-26,
+    0x1.1ef516afeec9cp-29,
 };
 
 /* (log1p(r) - r + r^2/2) / r^3 on [-0.00796875, 0.00796875]: minimax 2^-65.71, rounded 2^-65.68 */
@@ -99,6 +114,15 @@ VM_TABLE(double, VM_RCBRT, 6) = {
     -0x1.16d7db8ae6496p-6,
 };
 
+/* (e^r - 1 - r) / r^2, in binary32 on [-0.34692, 0.34692]: minimax 2^-28.28, rounded 2^-27.76 */
+VM_TABLE(float, VM_EXPS, 5) = {
+    0x1.fffffc0000000p-2f,
+    0x1.5554900000000p-3f,
+    0x1.5558f40000000p-5f,
+    0x1.123a6c0000000p-7f,
+    0x1.6a234a0000000p-10f,
+};
+
 /* (e^r - 1) / r, for float results of exp on [-0.34692, 0.34692]: minimax 2^-28.91, rounded 2^-28.91 */
 VM_TABLE(double, VM_EXPF, 6) = {
     0x1.0000008af5490p+0,
@@ -120,17 +144,17 @@ VM_TABLE(double, VM_EXPM1F, 7) = {
     0x1.a019ea2026c35p-13,
 };
 
-/* (log1p(f) - f + f^2/2) / f^3, for float results on [-0.292893, 0.414214]: minimax 2^-30.31, rounded 2^-30.31 */
-VM_TABLE(double, VM_LOGF, 9) = {
-    0x1.5555476bf890fp-2,
-    -0x1.000006704d9c8p-2,
-    0x1.99a4b539f02fep-3,
-    -0x1.555c4db381a68p-3,
-    0x1.233768570776cp-3,
-    -0x1.fc21fbd0a1131p-4,
-    0x1.e6f05d26fd04fp-4,
-    -0x1.de3c4e8591771p-4,
-    0x1.145802dc08836p-4,
+/* (log1p(f) - f + f^2/2) / f^3, in binary32 on [-0.292893, 0.414214]: minimax 2^-30.31, rounded 2^-28.21 */
+VM_TABLE(float, VM_LOGS, 9) = {
+    0x1.5555480000000p-2f,
+    -0x1.0000060000000p-2f,
+    0x1.99a4b60000000p-3f,
+    -0x1.555c4e0000000p-3f,
+    0x1.2337680000000p-3f,
+    -0x1.fc21fc0000000p-4f,
+    0x1.e6f05e0000000p-4f,
+    -0x1.de3c4e0000000p-4f,
+    0x1.1458020000000p-4f,
 };
 
 /* as SINS, for float results on [0.0, 0.618085]: minimax 2^-28.04, rounded 2^-28.04 */

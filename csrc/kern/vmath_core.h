@@ -55,6 +55,7 @@ typedef __INT32_TYPE__ vm_int;
 #define VM_ALL_I32(c) ((vm_int)(c) - (vm_i32){0})
 #define VM_SIGN_F64 ((vm_i64)VM_ALL_F64(-0.0))
 #define VM_SIGN_F32 ((vm_i32)VM_ALL_F32(-0.0f))
+#define VM_NOTHING VM_ALL_F64(-0.0)     /* x + VM_NOTHING is x, and the compiler knows */
 #define VM_INF_BITS 0x7ff0000000000000
 #define VM_INF_BITS_F32 0x7f800000
 

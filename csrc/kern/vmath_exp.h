@@ -28,7 +28,7 @@ vm_exp_reduce(vm_f64 x, vm_f64 xl, vm_i64 *magic, vm_f64 *rl)
 VM_INLINE vm_f64
 vm_exp_poly(vm_f64 r, vm_f64 rl)
 {
-    vm_f64 q = vm_poly(VM_EXPQ, 10, r);
+    vm_f64 q = VM_FMA_C(vm_poly(VM_EXPQ, 9, r), r, 0.5);
     vm_f64 s = 1.0 + r;
 
     return s + vm_fma_f64(q, r * r, ((1.0 - s) + r) + vm_fma_f64(rl, r, rl));
@@ -134,7 +134,8 @@ vm_expm1_pair(vm_f64 x, vm_f64 *l)
 {
     vm_i64 magic;
     vm_f64 rl, r = vm_exp_reduce(x, VM_ALL_F64(0), &magic, &rl);
-    vm_f64 tail = vm_fma_f64(vm_poly(VM_EXPQ, 10, r), r * r, vm_fma_f64(rl, r, rl));
+    vm_f64 q = VM_FMA_C(vm_poly(VM_EXPM1Q, 10, r), r, 0.5);
+    vm_f64 tail = vm_fma_f64(q, r * r, vm_fma_f64(rl, r, rl));
     vm_f64 s = vm_pow2_f64(magic);
     vm_f64 a = s - 1.0, b = s * r;
     vm_f64 h = a + b;

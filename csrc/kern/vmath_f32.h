@@ -1,4 +1,5 @@
-/* kern/vmath_f32.h - the functions for binary32: computed in binary64, rounded once.
+/* kern/vmath_f32.h - the functions for binary32: computed in binary64, rounded once. (The common
+ * ranges of exp and log are the exception: they stay in binary32.)
  *
  * A float's range and its subnormals are nothing special in binary64, and the conversion
  * of the result raises overflow where it must. Functions with their own polynomials of float
@@ -53,14 +54,40 @@ vm_expf_half(vm_f64 x)
     return (vm_f64)((vm_i64)e + ((vm_i64)t << 52));
 }
 
-/* Infinities and NaN have no flags to raise: put them in after the conversion. */
+/* The common range in binary32, |x| <= 87: 1 + r is kept exact until the last addition. */
+VM_INLINE vm_f32
+vm_expf_core(vm_f32 x)
+{
+    vm_f32 t = vm_fma_f32(x, VM_ALL_F32(VM_LOG2E), VM_ALL_F32(0x1.8p23f)), n = t - 0x1.8p23f;
+    vm_f32 r = vm_fma_f32(-n, VM_ALL_F32(VM_LN2S_1), x), r2, p, q, s;
+
+    r = vm_fma_f32(-n, VM_ALL_F32(VM_LN2S_2), r);
+    r2 = r * r;
+    p = vm_fma_f32(VM_ALL_F32(VM_EXPS[1]), r, VM_ALL_F32(VM_EXPS[0]));
+    q = vm_fma_f32(VM_ALL_F32(VM_EXPS[3]), r, VM_ALL_F32(VM_EXPS[2]));
+    q = vm_fma_f32(VM_ALL_F32(VM_EXPS[4]), r2, q);
+    p = vm_fma_f32(q, r2, p);
+    s = 1.0f + r;
+    s = s + vm_fma_f32(p, r2, (1.0f - s) + r);
+    return (vm_f32)((vm_i32)s + ((vm_i32)t << 23));
+}
+
+VM_INLINE vm_i32
+vm_expf_unusual(vm_f32 x)
+{
+    return vm_abs_bits_f32(x) > (vm_i32)VM_ALL_F32(87.0f);
+}
+
+/* Results that over- or underflow get their rounding and flags from the conversion. Infinities
+ * and NaN have no flags to raise: they are put in after it. */
 VM_COLD vm_f32
 vm_expf_cold(vm_f32 x)
 {
-    vm_i32 ax = vm_abs_bits_f32(x), special = ax >= VM_INF_BITS_F32;
-    vm_f32 y = (vm_f32)((vm_i32)x & ~special);
+    vm_i32 special = vm_abs_bits_f32(x) >= VM_INF_BITS_F32, unusual = vm_expf_unusual(x);
+    vm_f32 y = (vm_f32)((vm_i32)x & unusual & ~special);
 
     y = vm_narrow(vm_expf_half(vm_widen(y, 0)), vm_expf_half(vm_widen(y, 1)));
+    y = vm_sel_f32(unusual, y, vm_expf_core((vm_f32)((vm_i32)x & ~unusual)));
     x = (vm_f32)((vm_i32)x & special & ((vm_i32)x != (vm_i32)VM_ALL_F32(-__builtin_inff())));
     return vm_sel_f32(special, x + x, y);
 }
@@ -68,47 +95,50 @@ vm_expf_cold(vm_f32 x)
 VM_INLINE vm_f32
 vm_exp_f32(vm_f32 x)
 {
-    if (VM_UNLIKELY(vm_any_f32(vm_abs_bits_f32(x) >= VM_INF_BITS_F32))) {
-        return vm_expf_cold(x);
-    }
-    return vm_narrow(vm_expf_half(vm_widen(x, 0)), vm_expf_half(vm_widen(x, 1)));
+    return VM_UNLIKELY(vm_any_f32(vm_expf_unusual(x))) ? vm_expf_cold(x) : vm_expf_core(x);
 }
 
 /* -- log ------------------------------------------------------------------------------ */
 
-VM_INLINE vm_f64
-vm_logf_half(vm_f64 x)          /* x positive, normal */
+/* x positive and normal: 2^k (1 + f), 1 + f in [sqrt(1/2), sqrt(2)); in binary32. */
+VM_INLINE vm_f32
+vm_logf_core(vm_f32 x)
 {
-    vm_i64 t = (vm_i64)x - 0x3fe6a09e667f3bcd;      /* sqrt(1/2) */
-    vm_f64 f = (vm_f64)((vm_i64)x - (t & (vm_long)0xfff0000000000000)) - 1.0;
-    vm_f64 p = vm_poly(VM_LOGF, 9, f);
+    vm_i32 t = (vm_i32)x - 0x3f3504f3, e = t & (vm_int)0xff800000;
+    vm_f32 f = (vm_f32)((vm_i32)x - e) - 1.0f, k = __builtin_convertvector(t >> 23, vm_f32);
+    vm_f32 f2 = f * f, f4 = f2 * f2, a, b, c, d, y;
 
-    p = vm_fma_f64(VM_FMA_C(p, f, -0.5), f * f, f);
-    return vm_fma_f64(vm_exponent_f64(t), VM_ALL_F64(VM_LN2F_1), p);
+    a = vm_fma_f32(VM_ALL_F32(VM_LOGS[1]), f, VM_ALL_F32(VM_LOGS[0]));
+    b = vm_fma_f32(VM_ALL_F32(VM_LOGS[3]), f, VM_ALL_F32(VM_LOGS[2]));
+    c = vm_fma_f32(VM_ALL_F32(VM_LOGS[5]), f, VM_ALL_F32(VM_LOGS[4]));
+    d = vm_fma_f32(VM_ALL_F32(VM_LOGS[7]), f, VM_ALL_F32(VM_LOGS[6]));
+    d = vm_fma_f32(VM_ALL_F32(VM_LOGS[8]), f2, d);
+    a = vm_fma_f32(vm_fma_f32(d, f2, c), f4, vm_fma_f32(b, f2, a));
+    y = vm_fma_f32(a * f, f2, k * (float)VM_LN2S_2);
+    y = vm_fma_f32(VM_ALL_F32(-0.5f), f2, y);
+    return vm_fma_f32(k, VM_ALL_F32(VM_LN2S_1), f + y);
+}
+
+VM_INLINE vm_i32
+vm_logf_unusual(vm_f32 x)
+{
+    return ((vm_i32)x < 0x00800000) | ((vm_i32)x >= VM_INF_BITS_F32);
 }
 
 VM_COLD vm_f32
 vm_logf_cold(vm_f32 x)
 {
-    vm_i32 special = ((vm_i32)x <= 0) | ((vm_i32)x >= VM_INF_BITS_F32);
-    vm_f32 y = vm_sel_f32(special, VM_ALL_F32(1.0f), x);
+    vm_i32 unusual = vm_logf_unusual(x);
+    vm_f32 one = VM_ALL_F32(1.0f), u = vm_sel_f32(unusual, x, one);
+    vm_f32 y = vm_narrow(vm_log_f64(vm_widen(u, 0)), vm_log_f64(vm_widen(u, 1)));
 
-    y = vm_narrow(vm_logf_half(vm_widen(y, 0)), vm_logf_half(vm_widen(y, 1)));
-    for (int i = 0; i < VM_W; i++) {
-        if (special[i]) {
-            y[i] = (float)vm_log_of_special(x[i]);
-        }
-    }
-    return y;
+    return vm_sel_f32(unusual, y, vm_logf_core(vm_sel_f32(unusual, one, x)));
 }
 
 VM_INLINE vm_f32
 vm_log_f32(vm_f32 x)
 {
-    if (VM_UNLIKELY(vm_any_f32(((vm_i32)x <= 0) | ((vm_i32)x >= VM_INF_BITS_F32)))) {
-        return vm_logf_cold(x);
-    }
-    return vm_narrow(vm_logf_half(vm_widen(x, 0)), vm_logf_half(vm_widen(x, 1)));
+    return VM_UNLIKELY(vm_any_f32(vm_logf_unusual(x))) ? vm_logf_cold(x) : vm_logf_core(x);
 }
 
 /* -- tanh ----------------------------------------------------------------------------- */

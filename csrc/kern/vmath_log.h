@@ -13,7 +13,7 @@
 
 typedef struct {
     vm_f64 k, inv, ch, cl;      /* the exponent; 1/c; -log(1/c) as a multiple of 2^-42, its rest */
-    vm_f64 rh, re;              /* r = rh + re, unevaluated */
+    vm_f64 r, rh, re;           /* r; and as rh + re, unevaluated and exact */
     vm_f64 scale;               /* 2^-k */
 } VmLog;
 
@@ -33,6 +33,11 @@ vm_log_split(vm_f64 x)
     vm_rows(VM_LOG_TABLE, row, &v.inv, &v.ch, &v.cl);
     v.rh = vm_fma_f64(zh, v.inv, VM_ALL_F64(-1.0));     /* exact either way */
     v.re = zl * v.inv;
+#if VM_FMA
+    v.r = vm_fma_f64((vm_f64)zbits, v.inv, VM_ALL_F64(-1.0));   /* the same number, sooner */
+#else
+    v.r = v.rh + v.re;
+#endif
     return v;
 }
 
@@ -47,7 +52,7 @@ VM_INLINE vm_f64
 vm_log_core(vm_f64 x, vm_f64 add)
 {
     VmLog v = vm_log_split(x);
-    vm_f64 r = v.rh + v.re, k = v.k + add;
+    vm_f64 r = v.r, k = v.k + add;
     vm_f64 b = vm_fma_f64(k, VM_ALL_F64(VM_LN2_1), v.ch);
     vm_f64 h = b + r;
     vm_f64 l = vm_fast_sum_err(b, r, h) + vm_fma_f64(k, VM_ALL_F64(VM_LN2_2), v.cl);
@@ -60,7 +65,7 @@ vm_log_core(vm_f64 x, vm_f64 add)
 VM_INLINE vm_f64
 vm_log_pair(VmLog v, vm_f64 k, vm_f64 *l)
 {
-    vm_f64 r = v.rh + v.re, re = v.re - (r - v.rh);
+    vm_f64 r = v.r, re = v.re - (r - v.rh);
     vm_f64 base = vm_fma_f64(k, VM_ALL_F64(VM_LN2_1), v.ch);    /* exact */
     vm_f64 t = base + r;
     vm_f64 half = -0.5 * r, square = r * half, h = t + square;
@@ -140,7 +145,7 @@ vm_log_f64(vm_f64 x)
     if (VM_UNLIKELY(vm_any(vm_log_unusual(x)))) {
         return vm_log_cold(x);
     }
-    return vm_log_core(x, VM_ALL_F64(0));
+    return vm_log_core(x, VM_NOTHING);
 }
 
 /* -- log2 and log10 --------------------------------------------------------------------- */
@@ -189,7 +194,7 @@ vm_log2_f64(vm_f64 x)
     if (VM_UNLIKELY(vm_any(vm_log_unusual(x)))) {
         return vm_log2_cold(x);
     }
-    return vm_log2_core(x, VM_ALL_F64(0));
+    return vm_log2_core(x, VM_NOTHING);
 }
 
 VM_COLD vm_f64
@@ -207,25 +212,34 @@ vm_log10_f64(vm_f64 x)
     if (VM_UNLIKELY(vm_any(vm_log_unusual(x)))) {
         return vm_log10_cold(x);
     }
-    return vm_log10_core(x, VM_ALL_F64(0));
+    return vm_log10_core(x, VM_NOTHING);
 }
 
 /* -- log1p and the inverse hyperbolic functions -------------------------------------------- */
 
-/* log(u + c) + add ln2 for u in [2^-53, 2^1000], |c| <= ulp(u); where u = 1 + a was rounded,
- * c is what the rounding lost. */
+/* log(u + c) + add ln2 = result + *tail, unevaluated; *tail is small. For u in [2^-53, 2^1000]
+ * and |c| <= ulp(u): where u = 1 + a was rounded, c is what the rounding lost. */
 VM_INLINE vm_f64
-vm_log_sum(vm_f64 u, vm_f64 c, vm_f64 add)
+vm_log_sum_pair(vm_f64 u, vm_f64 c, vm_f64 add, vm_f64 *tail)
 {
     VmLog v = vm_log_split(u);
-    vm_f64 r0 = v.rh + v.re, e = (c * v.scale) * v.inv;
+    vm_f64 r0 = v.r, e = (c * v.scale) * v.inv;
     vm_f64 r = r0 + e, re = (v.re - (r0 - v.rh)) + vm_sum_err(r0, e, r);
     vm_f64 k = v.k + add, b, h, l;
 
     b = vm_fma_f64(k, VM_ALL_F64(VM_LN2_1), v.ch);
     h = b + r;
     l = (vm_fast_sum_err(b, r, h) + re) + vm_fma_f64(k, VM_ALL_F64(VM_LN2_2), v.cl);
-    return h + vm_fma_f64(vm_log_tail(r), r * r, l);
+    *tail = vm_fma_f64(vm_log_tail(r), r * r, l);
+    return h;
+}
+
+VM_INLINE vm_f64
+vm_log_sum(vm_f64 u, vm_f64 c, vm_f64 add)
+{
+    vm_f64 tail, h = vm_log_sum_pair(u, c, add, &tail);
+
+    return h + tail;
 }
 
 /* log1p(a + al) for a in (-1, 2^1000]. */
@@ -234,7 +248,7 @@ vm_log1p_pair(vm_f64 a, vm_f64 al)
 {
     vm_f64 u = 1.0 + a;
 
-    return vm_log_sum(u, vm_sum_err(VM_ALL_F64(1.0), a, u) + al, VM_ALL_F64(0));
+    return vm_log_sum(u, vm_sum_err(VM_ALL_F64(1.0), a, u) + al, VM_NOTHING);
 }
 
 VM_INLINE vm_i64

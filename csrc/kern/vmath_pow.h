@@ -104,7 +104,7 @@ vm_pow_any(vm_f64 x, vm_f64 y)
     if (VM_UNLIKELY(vm_any(vm_log_unusual(x) | (vm_abs_bits_f64(y) > vm_bits(VM_POW_MAX_Y))))) {
         return vm_pow_cold(x, y);
     }
-    e = vm_pow_log(x, y, VM_ALL_F64(0), &el);
+    e = vm_pow_log(x, y, VM_NOTHING, &el);
     if (VM_UNLIKELY(vm_any(vm_abs_bits_f64(e) > vm_bits(708.0)))) {
         return vm_pow_cold(x, y);
     }
@@ -231,14 +231,18 @@ vm_hypot_f64(vm_f64 x, vm_f64 y)
 /* -- logaddexp ------------------------------------------------------------------------ */
 
 /* log(e^x + e^y) = max + log1p(e^-|x - y|). Where the two terms cancel (both arguments near
- * -0.7) the error is small against the arguments, not against the result. */
+ * -0.7) the error is small against the arguments, not against the result.
+ * Flags as NumPy's comparisons raise them: invalid for NaN, overflow where x - y does. */
 VM_INLINE vm_f64
 vm_logaddexp_finite(vm_f64 x, vm_f64 y)
 {
     vm_f64 d = x - y;
     vm_f64 most = vm_sel_f64((vm_i64)d < 0, y, x);
+    vm_f64 e = vm_exp_f64((vm_f64)((vm_i64)d | VM_SIGN_F64)), u = 1.0 + e, tail, h, s;
 
-    return most + vm_log1p_f64(vm_exp_f64((vm_f64)((vm_i64)d | VM_SIGN_F64)));
+    h = vm_log_sum_pair(u, vm_fast_sum_err(VM_ALL_F64(1.0), e, u), VM_NOTHING, &tail);
+    s = most + h;
+    return s + (vm_sum_err(most, h, s) + tail);
 }
 
 VM_COLD vm_f64
@@ -252,11 +256,11 @@ vm_logaddexp_cold(vm_f64 x, vm_f64 y)
             continue;
         }
         if (vm_isnan(x[i]) || vm_isnan(y[i])) {
-            r[i] = x[i] + y[i];
+            r[i] = vm_opaque(0.0) / 0.0;
         } else {        /* the larger of the two, one of which is infinite */
             int take_x = vm_bits(x[i]) == VM_INF_BITS || vm_bits(y[i]) == vm_bits(-__builtin_inf());
 
-            r[i] = take_x ? x[i] : y[i];
+            r[i] = (take_x ? x[i] : y[i]) + 0.0;    /* -0 + log1p(0) is 0 */
         }
     }
     return r;

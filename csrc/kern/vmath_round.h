@@ -11,88 +11,116 @@
 
 /* -- To integers ------------------------------------------------------------------ */
 
-/* To nearest, ties to even; the sign of zero stays. |x| >= 2^52 is an integer already. */
+/* The instruction's codes: round as said, raise no inexact. */
+#define VM_NEAREST 8
+#define VM_DOWN 9
+#define VM_UP 10
+#define VM_TOWARDS_ZERO 11
+
+#if VM_W == 16 && defined(__AVX512F__) && !defined(__clang__)
+#define VM_ROUND_F64(x, how) ((vm_f64)__builtin_ia32_rndscalepd_mask(x, how, x, -1, 4))
+#define VM_ROUND_F32(x, how) ((vm_f32)__builtin_ia32_rndscaleps_mask(x, how, x, -1, 4))
+#elif VM_W == 8 && defined(__AVX__)
+#define VM_ROUND_F64(x, how) ((vm_f64)__builtin_ia32_roundpd256(x, how))
+#define VM_ROUND_F32(x, how) ((vm_f32)__builtin_ia32_roundps256(x, how))
+#elif VM_W == 4 && defined(__SSE4_1__)
+#define VM_ROUND_F64(x, how) ((vm_f64)__builtin_ia32_roundpd(x, how))
+#define VM_ROUND_F32(x, how) ((vm_f32)__builtin_ia32_roundps(x, how))
+#else
+#define VM_ROUND_F64(x, how) vm_round_f64(x, how)
+#define VM_ROUND_F32(x, how) vm_round_f32(x, how)
+
+/* |x| + 2^52 - 2^52 is |x| to the nearest integer, ties to even; then one step where that lies
+ * on the wrong side. From 2^52 on x is an integer; the sign of zero stays. */
+VM_INLINE vm_f64
+vm_round_f64(vm_f64 x, int how)
+{
+    vm_i64 ax = vm_abs_bits_f64(x), whole = ax >= vm_bits(0x1p52);
+    vm_f64 a = (vm_f64)(ax & ~whole), y = (a + 0x1p52) - 0x1p52;
+    vm_f64 off = a - y;                                                 /* exact */
+    vm_i64 above = (vm_i64)off < 0, below = (vm_i64)off > 0;            /* y against |x| */
+    vm_i64 neg = (vm_i64)x < 0;
+
+    if (how == VM_DOWN || how == VM_UP) {       /* |x| rounds up on one side of zero */
+        vm_i64 up = how == VM_DOWN ? neg : ~neg;
+
+        above &= ~up;
+        y = y + (vm_f64)((vm_i64)VM_ALL_F64(1.0) & below & up);
+    }
+    if (how != VM_NEAREST) {
+        y = y - (vm_f64)((vm_i64)VM_ALL_F64(1.0) & above);
+    }
+    return vm_sel_f64(whole, x, vm_copysign_f64(y, x));
+}
+
+VM_INLINE vm_f32
+vm_round_f32(vm_f32 x, int how)
+{
+    vm_i32 ax = vm_abs_bits_f32(x), whole = ax >= (vm_i32)VM_ALL_F32(0x1p23f);
+    vm_f32 a = (vm_f32)(ax & ~whole), y = (a + 0x1p23f) - 0x1p23f;
+    vm_f32 off = a - y;
+    vm_i32 above = (vm_i32)off < 0, below = (vm_i32)off > 0;
+    vm_i32 neg = (vm_i32)x < 0;
+
+    if (how == VM_DOWN || how == VM_UP) {
+        vm_i32 up = how == VM_DOWN ? neg : ~neg;
+
+        above &= ~up;
+        y = y + (vm_f32)((vm_i32)VM_ALL_F32(1.0f) & below & up);
+    }
+    if (how != VM_NEAREST) {
+        y = y - (vm_f32)((vm_i32)VM_ALL_F32(1.0f) & above);
+    }
+    return vm_sel_f32(whole, x, vm_copysign_f32(y, x));
+}
+#endif
+
 VM_INLINE vm_f64
 vm_rint_f64(vm_f64 x)
 {
-    vm_f64 a = vm_abs_f64(x);
-    vm_i64 whole = (vm_i64)a >= vm_bits(0x1p52);
-    vm_f64 t = (vm_f64)((vm_i64)a & ~whole) + 0x1p52;
-
-    return vm_copysign_f64(vm_sel_f64(whole, x, t - 0x1p52), x);
-}
-
-/* rint(x) - 1 in the lanes where that was above x (sign > 0) or rint(x) + 1 where below. */
-VM_INLINE vm_f64
-vm_rint_step(vm_f64 x, vm_f64 sign)
-{
-    vm_i64 whole = vm_abs_bits_f64(x) >= vm_bits(0x1p52);
-    vm_f64 y = vm_rint_f64((vm_f64)((vm_i64)x & ~whole));
-    vm_f64 off = ((vm_f64)((vm_i64)x & ~whole) - y) * sign;     /* exact */
-    vm_f64 step = (vm_f64)(((vm_i64)off < 0) & (vm_abs_bits_f64(off) != 0)
-                           & (vm_i64)VM_ALL_F64(1.0));
-
-    y = vm_copysign_f64(y - step * sign, x);
-    return vm_sel_f64(whole, x, y);
+    return VM_ROUND_F64(x, VM_NEAREST);
 }
 
 VM_INLINE vm_f64
 vm_floor_f64(vm_f64 x)
 {
-    return vm_rint_step(x, VM_ALL_F64(1.0));
+    return VM_ROUND_F64(x, VM_DOWN);
 }
 
 VM_INLINE vm_f64
 vm_ceil_f64(vm_f64 x)
 {
-    return vm_rint_step(x, VM_ALL_F64(-1.0));
+    return VM_ROUND_F64(x, VM_UP);
 }
 
 VM_INLINE vm_f64
 vm_trunc_f64(vm_f64 x)
 {
-    return vm_copysign_f64(vm_rint_step(vm_abs_f64(x), VM_ALL_F64(1.0)), x);
+    return VM_ROUND_F64(x, VM_TOWARDS_ZERO);
 }
 
 VM_INLINE vm_f32
 vm_rint_f32(vm_f32 x)
 {
-    vm_f32 a = (vm_f32)vm_abs_bits_f32(x);
-    vm_i32 whole = (vm_i32)a >= (vm_i32)VM_ALL_F32(0x1p23f);
-    vm_f32 t = (vm_f32)((vm_i32)a & ~whole) + 0x1p23f;
-
-    return vm_copysign_f32(vm_sel_f32(whole, x, t - 0x1p23f), x);
-}
-
-VM_INLINE vm_f32
-vm_rint_step_f32(vm_f32 x, vm_f32 sign)
-{
-    vm_i32 whole = vm_abs_bits_f32(x) >= (vm_i32)VM_ALL_F32(0x1p23f);
-    vm_f32 y = vm_rint_f32((vm_f32)((vm_i32)x & ~whole));
-    vm_f32 off = ((vm_f32)((vm_i32)x & ~whole) - y) * sign;
-    vm_f32 step = (vm_f32)(((vm_i32)off < 0) & (vm_abs_bits_f32(off) != 0)
-                           & (vm_i32)VM_ALL_F32(1.0f));
-
-    y = vm_copysign_f32(y - step * sign, x);
-    return vm_sel_f32(whole, x, y);
+    return VM_ROUND_F32(x, VM_NEAREST);
 }
 
 VM_INLINE vm_f32
 vm_floor_f32(vm_f32 x)
 {
-    return vm_rint_step_f32(x, VM_ALL_F32(1.0f));
+    return VM_ROUND_F32(x, VM_DOWN);
 }
 
 VM_INLINE vm_f32
 vm_ceil_f32(vm_f32 x)
 {
-    return vm_rint_step_f32(x, VM_ALL_F32(-1.0f));
+    return VM_ROUND_F32(x, VM_UP);
 }
 
 VM_INLINE vm_f32
 vm_trunc_f32(vm_f32 x)
 {
-    return vm_copysign_f32(vm_rint_step_f32((vm_f32)vm_abs_bits_f32(x), VM_ALL_F32(1.0f)), x);
+    return VM_ROUND_F32(x, VM_TOWARDS_ZERO);
 }
 
 /* -- fmod ----------------------------------------------------------------------------- */

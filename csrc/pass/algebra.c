@@ -363,7 +363,8 @@ algebra_still(const CcGraph *g, CcRef r)        /* moves that move nothing */
         return all_dims_are(g, r, 0, 2 * ndim, 0) ? a : r;
     case CC_OP_CONCAT:
         return nd->narg == 1 ? a : r;
-    case CC_OP_SUM:
+    case CC_OP_SUM:                     /* starts at +0.0, so it turns -0.0 into that */
+        return cc_attrs(g, r)[0] == 0 && !cc_dtype_is_float((CcDtype)nd->dtype) ? a : r;
     case CC_OP_PROD:
     case CC_OP_MAX:
     case CC_OP_MIN:
@@ -442,6 +443,25 @@ moves_scalar(const CcGraph *g, CcRef r)
     return moves && g->node[a].op == CC_OP_BROADCAST && g->node[cc_arg(g, a, 0)].ndim == 0;
 }
 
+/* RESHAPE that only puts axes of size 1 in front, or takes them away: no concern of a BROADCAST. */
+static bool
+pads_front(const CcGraph *g, CcRef r)
+{
+    if (g->node[r].op != CC_OP_RESHAPE) {
+        return false;
+    }
+    CcRef x = cc_arg(g, r, 0);
+    uint32_t from = g->node[x].ndim, to = g->node[r].ndim, both = from < to ? from : to;
+    for (uint32_t i = 1; i <= from || i <= to; i++) {   /* i-th axis from the right */
+        CcDim a = i <= from ? cc_shape(g, x)[from - i] : 0;
+        CcDim b = i <= to ? cc_shape(g, r)[to - i] : 0;
+        if (i <= both ? !cc_dim_same(g, a, b) : !cc_dim_equals(g, a == 0 ? b : a, 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* TRANSPOSE that swaps exactly the last two axes. */
 static bool
 swaps_last(const CcGraph *g, CcRef r)
@@ -495,6 +515,9 @@ algebra_compose(CcGraph *g, CcRef r, CcStatus *st)
     }
     copy_shape(g, r, dim);
     if (moves_scalar(g, r)) {
+        return cc_build_broadcast(g, cc_arg(g, a, 0), ndim, dim, st);
+    }
+    if (nd->op == CC_OP_BROADCAST && pads_front(g, a) && g->node[cc_arg(g, a, 0)].ndim <= ndim) {
         return cc_build_broadcast(g, cc_arg(g, a, 0), ndim, dim, st);
     }
     if (g->node[a].op != nd->op) {

@@ -2,8 +2,8 @@
  *
  * Equal: op, dtype, shape, attributes, constant and operands (commutative ops: in any order). Not
  * EXTERN, which may have state, and not PARAM. Of two outputs both stay, so each keeps a node of
- * its own. Fault roots: equal nodes raise equal flags, so one root remains for both. Leaves dead nodes
- * for dce. One forward walk, so it ends. */
+ * its own. Fault roots: equal nodes raise equal flags, so one root remains for both. Leaves dead
+ * nodes for dce. One forward walk, so it ends. */
 #include "../base/mem.h"
 #include "pass.h"
 

@@ -139,6 +139,10 @@ void py_arg_compare(int oparg, int *op, bool *to_bool);
 void py_arg_load_global(int oparg, int *name, bool *push_null);
 void py_arg_load_attr(int oparg, int *name, bool *method);
 /* where FOR_ITER jumps; the iterator is popped there */
+/* Locals that an instruction stores or deletes: how many, and which. */
+int py_stored_locals(int opcode, int oparg, int *a, int *b);
+typedef enum { PY_INTRINSIC_OTHER, PY_INTRINSIC_LIST_TO_TUPLE, PY_INTRINSIC_UNARY_POSITIVE } PyIntrinsic;
+PyIntrinsic py_intrinsic_1(int oparg);  /* what CALL_INTRINSIC_1 does */
 int py_for_iter_exhausted(int next, int oparg);
 
 /* -- Functions and their arguments ------------------------------------------ */

@@ -52,8 +52,10 @@ tape_free(Trace *t)
     cc_free(t->anchor);
     cc_free(t->chk);
     cc_free(t->arr);
+    cc_free(t->meta);
     cc_free(t->place);
     cc_free(t->exit);
+    cc_free(t->keep);
     cc_free(t);
     for (uint32_t i = 0; i < nkonst; i++) {
         Py_XDECREF(konst[i]);

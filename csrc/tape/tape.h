@@ -51,7 +51,7 @@ enum { TAPE_FUNC_CLOSURE, TAPE_FUNC_DEFAULT, TAPE_FUNC_KWDEFAULT, TAPE_FUNC_GLOB
 
 /* RCALL flags, in `flags` */
 enum { TAPE_NOFRAME = 1,                /* the operation cannot look at frames or run Python code */
-       TAPE_POLLS = 2 };
+       TAPE_BEHIND = 2 };               /* a load that follows its residual row and cannot fail */
 
 typedef struct {
     uint8_t op, sub;
@@ -83,6 +83,17 @@ typedef struct {
     int8_t dim[TAPE_MAX_NDIM];          /* 0, 1, or 2 = any size above 1 */
     bool writeable;
 } TapeArr;
+
+/* What a register held while recording, for whoever makes kernels of the array work. Sizes are
+ * examples: guards fix only what TapeArr and TapeCheck say. */
+typedef enum { META_NONE, META_ARRAY, META_SCALAR, META_INT, META_FLOAT, META_BOOL } TapeForm;
+typedef struct {
+    uint8_t form;                       /* TapeForm; SCALAR: a NumPy scalar; INT FLOAT BOOL: Python's */
+    uint8_t ndim, layout;               /* TapeLayout, arrays only */
+    bool view;                          /* of memory that another object owns */
+    int16_t dtype;                      /* NumPy type number; arrays and scalars */
+    int64_t dim[TAPE_MAX_NDIM];
+} TapeMeta;
 
 /* -- Virtual objects ----------------------------------------------------------- */
 
@@ -152,6 +163,7 @@ struct Trace {
     TapeAnchor *anchor;
     TapeCheck *chk;                     /* chk[0] unused */
     TapeArr *arr;
+    TapeMeta *meta;                     /* by register; NULL once plans were made */
     TapePlace *place;
     TapeExit *exit;                     /* one per snapshot */
     uint32_t nins, nopnd, nkonst, nvirt, nsnap, nframe, nanchor, nchk, narr, nplace;
@@ -165,6 +177,7 @@ struct Trace {
     uint64_t entered, completed, faults;
     uint32_t running;                   /* activations that are in it */
     bool dead;                          /* unlinked: freed when the last activation ends */
+    uint8_t *keep;                      /* by register: needed at an anchor while a side trace runs; NULL = none */
     void *plan_owner;                   /* compiled plans; freed by the hook below */
     void (*plan_free)(void *);
 };

@@ -58,7 +58,8 @@ pure_call(Recorder *r, const BuiltinCall *c, TapeOp op, CallKind kind, bool *han
         ref[first + i] = c->ref[i];
     }
     *handled = true;
-    RecStatus st = rec_pure(r, op, kind, 0, real, ref, (uint32_t)c->n + first, c->kwnames, &res, &out);
+    RecStatus st = rec_pure(r, op, kind, 0, real, ref, (uint32_t)c->n + first, c->kwnames, c->pop, &res,
+                            &out);
     if (st == REC_OK) {
         rec_replace_steal(r, c->pop, res, out);
     }

@@ -321,6 +321,7 @@ rec_emit_behind(Recorder *r, TapeRef tuple, uint32_t index)
     TapeRef a[2] = {tuple, rec_const_int(r, index)};
     TapeIns ins = rec_ins(TAPE_LDITEM, 0, 0);
 
+    ins.flags = TAPE_BEHIND;
     if (r->broken || !push_operands(r, &ins, a, 2)) {
         return TAPE_NULL;
     }
@@ -516,6 +517,35 @@ lives_release(Recorder *r)
     return ok;
 }
 
+/* What a jump back to an anchor finds in registers: the slots that the anchor does not carry. */
+static bool
+keep_at_anchors(Trace *t)
+{
+    if (t->nanchor == 0) {
+        return true;
+    }
+    t->keep = cc_calloc(t->nreg + 1, 1);
+    for (uint32_t i = 0; t->keep != NULL && i < t->nanchor; i++) {
+        const TapeSnap *s = &t->snap[t->anchor[i].snap];
+        for (uint32_t k = 0; k < s->nframes; k++) {
+            const TapeFrame *f = &t->frame[s->frame + k];
+            for (uint32_t j = 0; j < f->nlocals + f->nstack + 2; j++) {
+                TapeRef ref = j < f->nlocals + f->nstack ? t->opnd[f->slot + j]
+                            : j == f->nlocals + f->nstack ? f->func : f->extra;
+                if (TAPE_KIND(ref) == TAPE_REG) {
+                    t->keep[TAPE_INDEX(ref)] = 1;
+                }
+            }
+        }
+    }
+    for (uint32_t i = 0; t->keep != NULL && i < t->nanchor; i++) {
+        for (uint32_t k = 0; k < t->anchor[i].ncarried; k++) {
+            t->keep[t->opnd[t->anchor[i].first + k]] = 0;
+        }
+    }
+    return t->keep != NULL;
+}
+
 bool
 rec_finish(Recorder *r)
 {
@@ -525,7 +555,7 @@ rec_finish(Recorder *r)
         return false;
     }
     r->t->exit = cc_calloc(r->t->nsnap, sizeof(*r->t->exit));
-    if (r->t->exit == NULL || !lives_release(r)) {
+    if (r->t->exit == NULL || !lives_release(r) || !keep_at_anchors(r->t)) {
         return false;
     }
     if (!tape_verify(r->t, &st)) {

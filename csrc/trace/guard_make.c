@@ -50,6 +50,7 @@ rec_guard_type(Recorder *r, TapeRef ref, PyObject *real)
         reg = rec_reg(r, ref);
         reg->type = tp;
         reg->type_epoch = r->epoch;
+        rec_note_meta(r, ref, real);
     }
 }
 
@@ -83,6 +84,26 @@ rec_guard_len(Recorder *r, TapeRef ref, PyObject *real)
     if (!r->broken) {
         rec_reg(r, ref)->len_epoch = r->epoch;
     }
+}
+
+bool
+rec_guard_keys(Recorder *r, TapeRef ref, PyObject *dict)
+{
+    PyObject *keys = PyTuple_New(PyDict_GET_SIZE(dict)), *key, *value;
+    Py_ssize_t pos = 0, i = 0;
+    bool ok = keys != NULL;
+
+    while (ok && PyDict_Next(dict, &pos, &key, &value)) {
+        ok = PyUnicode_CheckExact(key);
+        PyTuple_SET_ITEM(keys, i++, Py_NewRef(key));
+    }
+    PyErr_Clear();
+    ref = rec_ref(r, ref);
+    if (ok && TAPE_KIND(ref) == TAPE_REG) {
+        guard(r, TAPE_GKEYS, 0, 0, ref, rec_const(r, keys), 2);
+    }
+    Py_XDECREF(keys);
+    return ok;
 }
 
 void
@@ -132,6 +153,7 @@ rec_guard_array(Recorder *r, TapeRef ref, PyObject *real)
     if (!r->broken) {
         reg = rec_reg(r, ref);
         reg->arr_epoch = r->epoch;
+        rec_note_meta(r, ref, real);
         reg->type = Py_TYPE(real);
         front_result(real, &reg->dtype, &reg->ndim);
     }

@@ -80,8 +80,8 @@ is_pure_builtin(CallKind kind, PyObject *const *real, const TapeRef *ref, uint32
 }
 
 /* Dropping the last reference to it runs no Python code. */
-static bool
-is_inert(PyObject *obj)
+bool
+rec_is_inert(PyObject *obj)
 {
     return is_plain(obj) || PyType_Check(obj) || PyModule_Check(obj) || PyCFunction_Check(obj)
         || PyCode_Check(obj) || front_is_array(obj) || front_is_scalar(obj)
@@ -94,8 +94,11 @@ fold(Recorder *r, TapeOp op, const TapeRef *ref, uint32_t n, PyObject *res)
     if (op != TAPE_PCALL || !is_plain(res)) {
         return TAPE_NULL;
     }
-    if (PyUnicode_CheckExact(res) ? PyUnicode_GET_LENGTH(res) > 4096
-                                  : PyLong_CheckExact(res) && Py_SIZE(res) > 64) {
+    int big = 0;
+    if (PyLong_CheckExact(res)) {
+        PyLong_AsLongLongAndOverflow(res, &big);
+    }
+    if (big || (PyUnicode_CheckExact(res) && PyUnicode_GET_LENGTH(res) > 4096)) {
         return TAPE_NULL;
     }
     for (uint32_t i = 0; i < n; i++) {
@@ -116,6 +119,7 @@ note_result(Recorder *r, TapeRef out, PyObject *res, PyObject *const *real, uint
     reg->type = Py_TYPE(res);
     reg->type_epoch = r->epoch;
     front_result(res, &reg->dtype, &reg->ndim);
+    rec_note_meta(r, out, res);
     reg->priv = true;
     for (uint32_t i = 0; i < n; i++) {
         if (real[i] == res) {
@@ -124,8 +128,8 @@ note_result(Recorder *r, TapeRef out, PyObject *res, PyObject *const *real, uint
     }
 }
 
-/* Array work is run with NumPy's error state off and the IEEE flags looked at, as a replay does.
- * 1: the program would hear of a flag, so this one must run with its frames. */
+/* Array work is run as a replay runs it: floating-point errors that the program would hear of raise.
+ * 1: there was one, so the operation must run with its frames. */
 static int
 run_node(CallKind kind, uint32_t oparg, PyObject *const *real, uint32_t n, PyObject *kwnames,
          PyObject **res)
@@ -136,10 +140,9 @@ run_node(CallKind kind, uint32_t oparg, PyObject *const *real, uint32_t n, PyObj
         return -1;
     }
     *res = tape_call(kind, oparg, real, n, kwnames);
-    bool clean = front_fp_clean(&fp);
     front_fp_end(&fp);
-    if (!clean && *res != NULL) {
-        Py_CLEAR(*res);
+    if (*res == NULL && PyErr_ExceptionMatches(PyExc_FloatingPointError)) {
+        PyErr_Clear();
         return 1;
     }
     return *res == NULL ? -1 : 0;
@@ -147,7 +150,7 @@ run_node(CallKind kind, uint32_t oparg, PyObject *const *real, uint32_t n, PyObj
 
 RecStatus
 rec_pure(Recorder *r, TapeOp op, CallKind kind, uint32_t oparg, PyObject *const *real,
-         const TapeRef *ref, uint32_t n, PyObject *kwnames, PyObject **res, TapeRef *out)
+         const TapeRef *ref, uint32_t n, PyObject *kwnames, int pop, PyObject **res, TapeRef *out)
 {
     TapeRef a[OPERATE_MAX];
 
@@ -155,7 +158,7 @@ rec_pure(Recorder *r, TapeOp op, CallKind kind, uint32_t oparg, PyObject *const 
         int faulty = run_node(kind, oparg, real, n, kwnames, res);
         if (faulty > 0) {
             rec_note_break(r, CC_REASON_FAULT, "%s", tape_call_name[kind]);
-            return rec_residual(r, kind, oparg, real, ref, n, kwnames, (int)n, 0, res, out);
+            return rec_residual(r, kind, oparg, real, ref, n, kwnames, pop, 0, res, out);
         }
         if (faulty < 0) {
             return REC_ERROR;
@@ -214,7 +217,7 @@ rec_residual(Recorder *r, CallKind kind, uint32_t oparg, PyObject *const *real, 
     r->want_poll |= !(flags & TAPE_NOFRAME);
     r->ops_residual += arrays || front_is_array(*res);
     if (!r->broken) {
-        rec_reg(r, *out)->foreign = !is_inert(*res);
+        rec_reg(r, *out)->foreign = !rec_is_inert(*res);
     }
     return REC_OK;
 }
@@ -228,7 +231,7 @@ rec_residual_items(Recorder *r, TapeRef tuple, PyObject *items, TapeRef *item)
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items); i++) {
         item[i] = rec_emit_behind(r, tuple, (uint32_t)i);
         if (!r->broken) {
-            rec_reg(r, item[i])->foreign = !is_inert(PyTuple_GET_ITEM(items, i));
+            rec_reg(r, item[i])->foreign = !rec_is_inert(PyTuple_GET_ITEM(items, i));
         }
     }
     if (!r->broken) {
@@ -241,13 +244,13 @@ rec_operate(Recorder *r, CallKind kind, uint32_t oparg, PyObject *const *real, c
             uint32_t n, PyObject *kwnames, int pop, PyObject **res, TapeRef *out)
 {
     if (is_pure_builtin(kind, real, ref, n)) {
-        return rec_pure(r, TAPE_PCALL, kind, oparg, real, ref, n, kwnames, res, out);
+        return rec_pure(r, TAPE_PCALL, kind, oparg, real, ref, n, kwnames, pop, res, out);
     }
     switch (front_classify(kind, oparg, real, n, kwnames)) {
     case FRONT_ARRAY:
-        return rec_pure(r, TAPE_NODE, kind, oparg, real, ref, n, kwnames, res, out);
+        return rec_pure(r, TAPE_NODE, kind, oparg, real, ref, n, kwnames, pop, res, out);
     case FRONT_META:
-        return rec_pure(r, TAPE_PCALL, kind, oparg, real, ref, n, kwnames, res, out);
+        return rec_pure(r, TAPE_PCALL, kind, oparg, real, ref, n, kwnames, pop, res, out);
     default:
         return rec_residual(r, kind, oparg, real, ref, n, kwnames, pop, 0, res, out);
     }

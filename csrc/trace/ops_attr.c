@@ -45,7 +45,7 @@ attr_residual(Recorder *r, PyObject *name, bool method)
 
     if (kind != FRONT_FOREIGN) {
         st = rec_pure(r, kind == FRONT_ARRAY ? TAPE_NODE : TAPE_PCALL, DO_GETATTR, 0, real, ref, 2,
-                      NULL, &res, &out);
+                      NULL, 1, &res, &out);
     } else {
         bool plain = !(Py_TYPE(real[0])->tp_flags & Py_TPFLAGS_HEAPTYPE)
             && Py_TYPE(real[0])->tp_getattro == PyObject_GenericGetAttr;
@@ -268,6 +268,7 @@ rec_attr(Recorder *r, PyObject *name, bool method)
 
     if (rec_virt_of(r, ref) != NULL || front_is_array(obj) || front_is_scalar(obj)) {
         PyObject *d = _PyType_Lookup(tp, name);
+        rec_guard_pure(r, ref, obj);    /* which method it is depends on the type */
         if (method && d != NULL && Py_IS_TYPE(d, &PyMethodDescr_Type)) {
             put_method(r, d, rec_const(r, d));
             return REC_OK;

@@ -392,7 +392,8 @@ merge_virtual(Recorder *r, int depth)
     PyObject *have = rec_real(r, depth), *more = rec_real(r, 0), *key, *value;
     Py_ssize_t pos = 0;
 
-    if (into == NULL || from == NULL || from->kind != VIRT_DICT) {
+    if (into == NULL || !PyDict_CheckExact(more) || PyDict_GET_SIZE(more) > 60
+            || (from == NULL && !rec_guard_keys(r, rec_peek(r, 0), more))) {
         return false;
     }
     while (PyDict_Next(more, &pos, &key, &value)) {
@@ -405,10 +406,15 @@ merge_virtual(Recorder *r, int depth)
         r->broken = true;
         PyErr_Clear();
     }
-    uint32_t n = from->nfields;
-    for (uint32_t i = 0; i < n && !r->broken; i++) {
-        from = rec_virt_of(r, rec_peek(r, 0));
-        rec_virt_append(r, rec_virt_of(r, rec_peek(r, depth)), from->field[i]);
+    TapeRef source = rec_peek(r, 0);
+    pos = 0;
+    for (uint32_t i = 0; PyDict_Next(more, &pos, &key, &value) && !r->broken; i++) {
+        from = rec_virt_of(r, source);
+        TapeRef k = from != NULL ? from->field[2 * i] : rec_const(r, key);
+        TapeRef v = from != NULL ? from->field[2 * i + 1]
+                                 : rec_load(r, TAPE_LDKEY, 0, source, k, 0, value);
+        rec_virt_append(r, rec_virt_of(r, rec_peek(r, depth)), k);
+        rec_virt_append(r, rec_virt_of(r, rec_peek(r, depth)), v);
     }
     rec_pop(r, 1);
     return true;
@@ -471,7 +477,7 @@ unpack_array(Recorder *r, PyObject *array, TapeRef ref, int n)
 {
     PyObject *len, *item[64];
     TapeRef out[64], len_ref;
-    RecStatus st = rec_pure(r, TAPE_PCALL, DO_LEN, 0, &array, &ref, 1, NULL, &len, &len_ref);
+    RecStatus st = rec_pure(r, TAPE_PCALL, DO_LEN, 0, &array, &ref, 1, NULL, 0, &len, &len_ref);
 
     if (st != REC_OK) {
         return st;
@@ -487,7 +493,7 @@ unpack_array(Recorder *r, PyObject *array, TapeRef ref, int n)
         PyObject *index = PyLong_FromLong(i);
         PyObject *real[2] = {array, index};
         st = index == NULL ? REC_ERROR
-                           : rec_pure(r, TAPE_NODE, DO_GETITEM, 0, real, a, 2, NULL, &item[i], &out[i]);
+                           : rec_pure(r, TAPE_NODE, DO_GETITEM, 0, real, a, 2, NULL, 0, &item[i], &out[i]);
         Py_XDECREF(index);
         if (st != REC_OK) {
             while (i-- > 0) {
@@ -652,11 +658,13 @@ rec_op_set_function_attribute(Recorder *r, int oparg)
 RecStatus
 rec_op_intrinsic_1(Recorder *r, int oparg)
 {
-    if (oparg == PY_INTRINSIC_LIST_TO_TUPLE) {
+    switch (py_intrinsic_1(oparg)) {
+    case PY_INTRINSIC_LIST_TO_TUPLE:
         return rec_op_list_to_tuple(r, 0);
-    }
-    if (oparg == PY_INTRINSIC_UNARY_POSITIVE) {
+    case PY_INTRINSIC_UNARY_POSITIVE:
         return rec_op_unary_positive(r, 0);
+    default:
+        break;
     }
     return rec_stop(r, CC_REASON_BYTECODE, "CALL_INTRINSIC_1 %d", oparg);
 }

@@ -384,7 +384,7 @@ call_array(Recorder *r, Call *c, FrontKind kind)
     PyObject *res;
     TapeRef out;
     RecStatus st = rec_pure(r, kind == FRONT_ARRAY ? TAPE_NODE : TAPE_PCALL, DO_CALL, 0, c->real, c->ref,
-                            (uint32_t)c->n + 1, c->kwnames, &res, &out);
+                            (uint32_t)c->n + 1, c->kwnames, c->pop, &res, &out);
 
     if (st == REC_OK) {
         rec_replace_steal(r, c->pop, res, out);
@@ -489,7 +489,10 @@ flatten(Recorder *r, Call *c, PyObject *args, TapeRef aref, PyObject *kwargs, Ta
     PyObject *key, *value;
     Py_ssize_t pos = 0, i = 0;
 
-    if (npos + nkw > CALL_MAX - 2 || (nkw > 0 && vk == NULL)) {
+    if (npos + nkw > CALL_MAX - 2) {
+        return false;
+    }
+    if (kwargs != NULL && vk == NULL && !rec_guard_keys(r, kref, kwargs)) {
         return false;
     }
     if (va == NULL) {
@@ -517,7 +520,9 @@ flatten(Recorder *r, Call *c, PyObject *args, TapeRef aref, PyObject *kwargs, Ta
         }
         PyTuple_SET_ITEM(*names, i, Py_NewRef(key));
         c->real[1 + c->n] = value;
-        c->ref[1 + c->n] = rec_ref(r, vk->field[2 * i + 1]);
+        vk = rec_virt_of(r, kref);
+        c->ref[1 + c->n] = vk != NULL ? rec_ref(r, vk->field[2 * i + 1])
+                                      : rec_load(r, TAPE_LDKEY, 0, kref, rec_const(r, key), 0, value);
         c->n++;
         i++;
     }

@@ -91,15 +91,16 @@ rec_branch(Recorder *r, bool *outcome)
     if (front_is_array(real) || front_is_scalar(real)) {
         PyObject *res;
         TapeRef out;
-        RecStatus st = rec_pure(r, TAPE_NODE, DO_TRUTH, 0, &real, &ref, 1, NULL, &res, &out);
+        RecStatus st = rec_pure(r, TAPE_NODE, DO_TRUTH, 0, &real, &ref, 1, NULL, 1, &res, &out);
         if (st != REC_OK) {
             return st;
         }
         *outcome = res == Py_True;
         Py_DECREF(res);
-        if (!r->need_open) {
-            rec_guard_truth(r, out, *outcome);
+        if (r->need_open) {             /* it had to run on its own: there is no state in between */
+            r->broken = true;
         }
+        rec_guard_truth(r, out, *outcome);
         return REC_OK;
     }
     if (rec_top(r)->code[2 * rec_top(r)->unit] == COMPARE_OP) {
@@ -604,10 +605,13 @@ place_anchor(Recorder *r, RecLoop *loop, int end)
         r->broken = true;
         return REC_OK;
     }
+    if (t->nanchor == REC_MAX_ANCHORS) {
+        cc_free(stored);
+        return rec_stop(r, CC_REASON_TRACE_TOO_LONG, "more than %d loops", REC_MAX_ANCHORS);
+    }
     stored_locals(fr, loop->head, end, stored);
     materialise_all(r);
     rec_close(r);
-    go_to(r, loop->head);
     for (int i = 0; i < fr->nlocals && !r->broken; i++) {
         if (stored[i] && fr->sh[i] != TAPE_NULL) {
             if (n == REC_MAX_CARRIED) {
@@ -651,36 +655,6 @@ carried_now(Recorder *r, const Trace *t, uint32_t anchor, TapeRef *now)
         }
     }
     return n == an->ncarried && !r->broken;
-}
-
-RecStatus
-rec_backward(Recorder *r, int head)
-{
-    RecFrame *fr = rec_top(r);
-    RecLoop *loop = find_loop(fr, head);
-    bool for_known = fr->sp > fr->nlocals && rec_virt_of(r, rec_peek(r, 0)) != NULL
-        && rec_virt_of(r, rec_peek(r, 0))->kind >= VIRT_SEQITER;
-    int end = fr->unit;
-
-    if (loop == NULL) {
-        return rec_stop(r, CC_REASON_TRACE_TOO_LONG, "more than %d loops in a function", REC_MAX_LOOPS);
-    }
-    loop->turns++;
-    if (for_known || r->broken) {
-        go_to(r, head);
-        return REC_OK;
-    }
-    if (loop->anchor == 0) {
-        return place_anchor(r, loop, end);
-    }
-    TapeRef now[REC_MAX_CARRIED];
-    uint32_t anchor = loop->anchor - 1;
-    if (!carried_now(r, r->t, anchor, now)) {
-        return rec_stop(r, CC_REASON_LOOP_UNSTABLE, "at the end of a turn");
-    }
-    rec_end(r, rec_ins(TAPE_BACK, 0, anchor), now, r->t->anchor[anchor].ncarried);
-    go_to(r, head);
-    return REC_DONE;
 }
 
 /* -- Jumping to an ancestor ------------------------------------------------------------------ */
@@ -789,6 +763,36 @@ target_fits(Recorder *r, const RecTarget *tg)
         }
     }
     return true;
+}
+
+RecStatus
+rec_backward(Recorder *r, int head)
+{
+    RecFrame *fr = rec_top(r);
+    RecLoop *loop = find_loop(fr, head);
+    bool for_known = fr->sp > fr->nlocals && rec_virt_of(r, rec_peek(r, 0)) != NULL
+        && rec_virt_of(r, rec_peek(r, 0))->kind >= VIRT_SEQITER;
+    int end = fr->unit;
+
+    if (loop == NULL) {
+        return rec_stop(r, CC_REASON_TRACE_TOO_LONG, "more than %d loops in a function", REC_MAX_LOOPS);
+    }
+    loop->turns++;
+    if (for_known || r->broken) {
+        go_to(r, head);
+        return REC_OK;
+    }
+    /* The jump has no effect of its own: the state is the one at the head. An anchor of an earlier
+     * turn of an outer loop does not fit: what it takes from outside has changed. */
+    TapeRef now[REC_MAX_CARRIED];
+    uint32_t anchor = loop->anchor - 1;
+    go_to(r, head);
+    if (loop->anchor == 0 || !target_fits(r, &(RecTarget){r->t, anchor, 0})
+            || !carried_now(r, r->t, anchor, now)) {
+        return place_anchor(r, loop, end);
+    }
+    rec_end(r, rec_ins(TAPE_BACK, 0, anchor), now, r->t->anchor[anchor].ncarried);
+    return REC_DONE;
 }
 
 RecStatus

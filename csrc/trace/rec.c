@@ -252,7 +252,7 @@ rec_step(Recorder *r)
     if (r->broken) {
         return rec_stop(r, CC_REASON_NO_MEMORY, "while recording");
     }
-    if (r->need_open) {
+    if (r->need_open || (r->t->nins == 0 && !r->open)) {
         r->need_open = false;
         rec_open_here(r);
     }

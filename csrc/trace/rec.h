@@ -103,7 +103,7 @@ typedef struct {
 
     Trace *t;
     uint32_t cap_ins, cap_opnd, cap_konst, cap_virt, cap_snap, cap_frame, cap_anchor, cap_chk,
-        cap_arr, cap_place;
+        cap_arr, cap_place, cap_meta;
     RecReg *reg;
     uint32_t cap_reg;
     RecVirt *virt;
@@ -156,6 +156,7 @@ rec_top(Recorder *r)
 TapeRef rec_ref(Recorder *r, TapeRef ref);      /* a virtual object that was built: its register */
 TapeRef rec_const(Recorder *r, PyObject *obj);
 TapeRef rec_const_int(Recorder *r, Py_ssize_t value);
+void rec_note_meta(Recorder *r, TapeRef ref, PyObject *real);    /* what the register held */
 TapeRef rec_newreg(Recorder *r, TapePhase phase);
 static inline RecReg *
 rec_reg(Recorder *r, TapeRef ref)
@@ -207,6 +208,7 @@ void rec_guard_type(Recorder *r, TapeRef ref, PyObject *real);
 void rec_guard_is(Recorder *r, TapeRef a, TapeRef b, bool same);
 void rec_guard_truth(Recorder *r, TapeRef ref, bool outcome);
 void rec_guard_len(Recorder *r, TapeRef ref, PyObject *real);
+bool rec_guard_keys(Recorder *r, TapeRef ref, PyObject *dict);  /* false: not all keys are exact str */
 void rec_guard_func(Recorder *r, TapeRef ref, PyObject *func);
 void rec_guard_array(Recorder *r, TapeRef ref, PyObject *real);
 void rec_guard_pure(Recorder *r, TapeRef ref, PyObject *real);
@@ -222,7 +224,7 @@ void rec_guard_no_attr(Recorder *r, TapeRef obj, PyObject *name);
 
 /* A pure operation on these operands (PCALL or NODE by phase): runs it, gives value and ref. */
 RecStatus rec_pure(Recorder *r, TapeOp op, CallKind kind, uint32_t oparg, PyObject *const *real,
-                   const TapeRef *ref, uint32_t n, PyObject *kwnames, PyObject **res, TapeRef *out);
+                   const TapeRef *ref, uint32_t n, PyObject *kwnames, int pop, PyObject **res, TapeRef *out);
 /* A residual operation; `pop` operands leave the stack first. The caller then replaces them by the result. */
 RecStatus rec_residual(Recorder *r, CallKind kind, uint32_t oparg, PyObject *const *real,
                        const TapeRef *ref, uint32_t n, PyObject *kwnames, int pop, int flags,
@@ -244,6 +246,7 @@ RecStatus rec_branch(Recorder *r, bool *outcome);       /* truth of the top of t
 RecStatus rec_backward(Recorder *r, int target);        /* a jump back to a loop head */
 RecStatus rec_at_head(Recorder *r);     /* before an instruction: is it an ancestor's loop head? */
 bool rec_inlineable(PyObject *func);
+bool rec_is_inert(PyObject *obj);        /* its death runs no Python code */
 
 /* Results of a handler's real operation that is not on the frames' own stack. */
 typedef RecStatus (*RecHandler)(Recorder *r, int oparg);

@@ -14,12 +14,22 @@
 TapeRef
 rec_newreg(Recorder *r, TapePhase phase)
 {
-    if (!CC_GROW(r->reg, r->t->nreg, r->cap_reg, 1)) {
+    if (!CC_GROW(r->reg, r->t->nreg, r->cap_reg, 1)
+            || !CC_GROW(r->t->meta, r->t->nreg, r->cap_meta, 1)) {
         r->broken = true;
         return TAPE_NULL;
     }
+    r->t->meta[r->t->nreg] = (TapeMeta){0};
     r->reg[r->t->nreg] = (RecReg){.txn = r->txn, .phase = (uint8_t)phase, .dtype = -1, .ndim = -1};
     return TAPE_REF(TAPE_REG, r->t->nreg++);
+}
+
+void
+rec_note_meta(Recorder *r, TapeRef ref, PyObject *real)
+{
+    if (!r->broken && TAPE_KIND(ref) == TAPE_REG) {
+        front_meta(real, &r->t->meta[TAPE_INDEX(ref)]);
+    }
 }
 
 TapeRef

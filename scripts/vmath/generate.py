@@ -17,6 +17,12 @@ ONE_PLUS = mp.mpf("1.001")      # fits reach a little past the interval the redu
 
 
 def _expq(r: mp.mpf) -> mp.mpf:
+    if abs(r) < 1e-8:
+        return mp.mpf(1) / 6 + r / 24
+    return (mp.expm1(r) - r - r * r / 2) / r**3
+
+
+def _exp_square(r: mp.mpf) -> mp.mpf:
     return (mp.expm1(r) - r) / r**2 if abs(r) > 1e-9 else mp.mpf(1) / 2 + r / 6
 
 
@@ -53,13 +59,15 @@ def _one(_: mp.mpf) -> mp.mpf:
 
 
 def coefficient_rows() -> Iterable[tuple]:
-    """(name, what it approximates, function, weight, lo, hi, degree) of each polynomial."""
+    """(name, what it approximates, function, weight, lo, hi, degree[, bits]) of each polynomial."""
     half_ln2 = LN2 / 2 * ONE_PLUS
     quarter_pi = (mp.pi / 4 * ONE_PLUS) ** 2
     eighth_pi = mp.tan(mp.pi / 8) ** 2 * ONE_PLUS
     log_z = ((mp.sqrt(2) - 1) / (mp.sqrt(2) + 1)) ** 2 * ONE_PLUS
-    yield ("EXPQ", "(e^r - 1 - r) / r^2", _expq, lambda r: max(abs(r), mp.mpf("1e-13")) ** 2
-           / mp.exp(r), -half_ln2, half_ln2, 9)
+    yield ("EXPQ", "(e^r - 1 - r - r^2/2) / r^3", _expq, lambda r: max(abs(r), mp.mpf("1e-12"))
+           ** 3 / mp.exp(r), -half_ln2, half_ln2, 8)
+    yield ("EXPM1Q", "the same, for small results of e^r - 1", _expq,
+           lambda r: r**2 / _expm1_over(r), -half_ln2, half_ln2, 9)
     yield ("LOGP", "(log1p(r) - r + r^2/2) / r^3", _log1p_cubic, lambda r: r**2,
            -mp.mpf(2) ** -7 * 1.02, mp.mpf(2) ** -7 * 1.02, 5)
     yield ("SINS", "(sin(r) - r) / r^3 in r^2", _sin_tail, lambda z: z, 0, quarter_pi, 5)
@@ -67,13 +75,15 @@ def coefficient_rows() -> Iterable[tuple]:
            quarter_pi, 5)
     yield ("ATANP", "(atan(r) - r) / r^3 in r^2", _atan_tail, lambda z: z, 0, eighth_pi, 11)
     yield ("RCBRT", "u^(-1/3)", lambda u: mp.cbrt(1 / u), lambda u: mp.cbrt(u), 1, 2, 5)
+    yield ("EXPS", "(e^r - 1 - r) / r^2, in binary32", _exp_square,
+           lambda r: max(abs(r), mp.mpf("1e-12")) ** 2 / mp.exp(r), -half_ln2, half_ln2, 4, 24)
     yield ("EXPF", "(e^r - 1) / r, for float results of exp", _expm1_over,
            lambda r: max(abs(r), mp.mpf("1e-13")) / mp.exp(r), -half_ln2, half_ln2, 5)
     yield ("EXPM1F", "(e^r - 1) / r, for float results of tanh", _expm1_over,
            lambda r: 1 / _expm1_over(r), -half_ln2, half_ln2, 6)
-    yield ("LOGF", "(log1p(f) - f + f^2/2) / f^3, for float results", _log1p_cubic,
+    yield ("LOGS", "(log1p(f) - f + f^2/2) / f^3, in binary32", _log1p_cubic,
            lambda f: abs(f**3 / mp.log1p(f)) if abs(f) > 1e-8 else f * f,
-           mp.sqrt(mp.mpf(0.5)) - 1, mp.sqrt(2) - 1, 8)
+           mp.sqrt(mp.mpf(0.5)) - 1, mp.sqrt(2) - 1, 8, 24)
     yield ("SINF", "as SINS, for float results", _sin_tail, lambda z: z, 0, quarter_pi, 2)
     yield ("COSF", "as COSC, for float results", _cos_tail, lambda z: z * z, 0, quarter_pi, 2)
     yield ("LOG2F", "(log2((1+s)/(1-s)) - 2 s/ln2) / s^3 in s^2, for float results of pow",
@@ -105,6 +115,7 @@ def constants() -> Iterable[tuple[str, str]]:
     for name, value, bits in (
         ("VM_LN2_", LN2, (42, 53)),             # k * VM_LN2_1 is exact for |k| < 2^11
         ("VM_LN2F_", LN2, (53, 53)),
+        ("VM_LN2S_", LN2, (15, 24)),            # as floats; k * VM_LN2S_1 is exact for |k| < 2^9
         ("VM_LOG2E_", log2e, (26, 53)),         # a 27 bit head times VM_LOG2E_1 is exact
         ("VM_LOG10E_", log10e, (26, 53)),
         ("VM_LG2_", lg2, (42, 53)),
@@ -132,12 +143,13 @@ def coef_header() -> str:
            "#ifndef VM_COEF_H", "#define VM_COEF_H", ""]
     for name, text in constants():
         out.append(f"#define {name} {text}")
-    for name, what, f, weight, lo, hi, degree in coefficient_rows():
-        coef, best, after = fit(f, weight, lo, hi, degree)
+    for name, what, f, weight, lo, hi, degree, *bits in coefficient_rows():
+        kind, suffix = ("float", "f") if bits else ("double", "")
+        coef, best, after = fit(f, weight, lo, hi, degree, *bits)
         out += ["", f"/* {what} on [{mp.nstr(mp.mpf(lo), 6)}, {mp.nstr(mp.mpf(hi), 6)}]: minimax"
                 f" 2^{mp.nstr(mp.log(best, 2), 4)}, rounded 2^{mp.nstr(mp.log(after, 2), 4)} */",
-                f"VM_TABLE(double, VM_{name}, {degree + 1}) = {{"]
-        out += [f"    {hexed(c)}," for c in coef]
+                f"VM_TABLE({kind}, VM_{name}, {degree + 1}) = {{"]
+        out += [f"    {hexed(c)}{suffix}," for c in coef]
         out.append("};")
     return "\n".join(out + ["", "#endif", ""])
 

@@ -1,4 +1,4 @@
-"""Weighted Remez fits on a Chebyshev grid, with coefficients rounded to binary64."""
+"""Weighted Remez fits on a Chebyshev grid, with coefficients rounded to 53 or 24 bits."""
 
 from collections.abc import Callable, Sequence
 
@@ -58,14 +58,14 @@ def rounded(value: mp.mpf, bits: int = 53) -> mp.mpf:
 
 
 def fit(
-    f: Real, weight: Real, lo: float, hi: float, degree: int
+    f: Real, weight: Real, lo: float, hi: float, degree: int, bits: int = 53
 ) -> tuple[Sequence[mp.mpf], mp.mpf, mp.mpf]:
     """Rounded coefficients, the minimax error, and the error with rounded coefficients."""
     lo, hi = mp.mpf(lo), mp.mpf(hi)
     if lo == 0:
         lo = hi * mp.mpf("1e-5")
     exact, best = remez(f, weight, lo, hi, degree)
-    coef = [rounded(c) for c in exact]
+    coef = [rounded(c, bits) for c in exact]
     points = [lo + (hi - lo) * mp.mpf(i) / 997 + mp.mpf(10) ** -13 for i in range(998)]
     after = max(abs(weight(x) * (f(x) - mp.polyval(coef[::-1], x))) for x in points)
     return coef, best, after

@@ -493,7 +493,7 @@ test_size_limit(void)
 {
     static char payload[1000];
     BuildCache c;
-    char path[300], name[8];
+    char path[300], name[16];
     CcStatus st;
 
     memset(payload, 'x', sizeof(payload) - sizeof(BuildHeader));       /* a file of 1000 bytes */

@@ -365,7 +365,7 @@ main(void)
     setenv("TMPDIR", top, 1);
     snprintf(command, sizeof(command), "%s/cache", top);
     T_CHECK(build_cache_open(&cache, command, 0, "test", &st) && !cache.own);
-    if (!build_toolchain_find(&tool, &cache, &two_jobs, &st)) {
+    if (!build_toolchain_find(&tool, &cache, NULL, &two_jobs, &st)) {
         printf("no compiler to test with: %s\n", st.detail);
         return 1;
     }

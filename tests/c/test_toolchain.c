@@ -96,7 +96,7 @@ static bool
 find(BuildToolchain *tc, CcStatus *st)
 {
     int before = open_descriptors();
-    bool found = build_toolchain_find(tc, &cache, &no_limits, st);
+    bool found = build_toolchain_find(tc, &cache, NULL, &no_limits, st);
 
     T_CHECK(open_descriptors() == before);
     T_CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);   /* no zombie */
@@ -156,6 +156,10 @@ test_the_real_compiler(void)
 
     unsetenv("CC");
     taken("-ffp-contract=off");
+    T_CHECK(!build_toolchain_find(&tc, &cache, "/nonexistent", &no_limits, &st));
+    setenv("CC", "/nonexistent", 1);    /* a wish comes before $CC */
+    T_CHECK(build_toolchain_find(&tc, &cache, real_cc, &no_limits, &st));
+    build_toolchain_fini(&tc);
     setenv("CC", " \t", 1);             /* blank = not set */
     taken(NULL);
     setenv("CC", real_cc, 1);
@@ -318,12 +322,12 @@ test_time_out_and_interrupt(void)
     CcStatus st;
 
     use_sleeper();
-    T_CHECK(!build_toolchain_find(&tc, &cache, &brief, &st));
+    T_CHECK(!build_toolchain_find(&tc, &cache, NULL, &brief, &st));
     T_CHECK(st.reason == CC_REASON_NO_COMPILER && strstr(st.detail, "not finished") != NULL);
     check_gone();
     start = build_now();
     until = start + 0.4;
-    T_CHECK(!build_toolchain_find(&tc, &cache, &stop, &st));
+    T_CHECK(!build_toolchain_find(&tc, &cache, NULL, &stop, &st));
     T_CHECK(st.reason == CC_REASON_INTERRUPTED && build_now() - start < 10);
     check_gone();
     T_CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
@@ -351,7 +355,7 @@ test_sigchld_ignored(void)
     setenv("CC", real_cc, 1);
     cache.fd = -1;                      /* no verdict from disk */
     /* the test program's own exit status is what counts, so nothing can be proven here */
-    T_CHECK(!build_toolchain_find(&tc, &cache, &no_limits, &st));
+    T_CHECK(!build_toolchain_find(&tc, &cache, NULL, &no_limits, &st));
     T_CHECK(st.reason == CC_REASON_NO_COMPILER);
     cache.fd = open(cache.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     taken(NULL);                        /* with a verdict, compiling works */
@@ -456,7 +460,7 @@ test_memory_failure(void)
         BuildToolchain tc;
         CcStatus st = {CC_REASON_NONE, ""};
         cc_mem_fail_after(n);
-        bool found = build_toolchain_find(&tc, &cache, &no_limits, &st);
+        bool found = build_toolchain_find(&tc, &cache, NULL, &no_limits, &st);
         whole = found && !cc_mem_failed();
         cc_mem_fail_after(-1);
         T_CHECK(found || st.reason == CC_REASON_NO_MEMORY || st.reason == CC_REASON_NO_COMPILER);
@@ -470,7 +474,7 @@ test_memory_failure(void)
 int
 main(void)
 {
-    char command[100];
+    char command[200];
     CcStatus st;
 
     alarm(300);

@@ -1,6 +1,7 @@
 """Build the test-only extension over csrc/py and hand it to the tests."""
 
 import dis
+import gc
 import importlib.util
 import os
 import subprocess
@@ -12,8 +13,19 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 FLAGS = [
-    "-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-ffp-contract=off", "-fPIC", "-fvisibility=hidden",
-    "-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-Wmissing-prototypes", "-Wvla",
+    "-std=c11",
+    "-D_GNU_SOURCE",
+    "-O2",
+    "-g",
+    "-ffp-contract=off",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-Wall",
+    "-Wextra",
+    "-Wshadow",
+    "-Wstrict-prototypes",
+    "-Wmissing-prototypes",
+    "-Wvla",
     "-Werror",
 ]
 
@@ -28,9 +40,15 @@ def build_extension(folder):
     ]
     target = Path(folder) / ("_pytest_frames" + sysconfig.get_config_var("EXT_SUFFIX"))
     command = [
-        os.environ.get("CC", "gcc"), *FLAGS, *os.environ.get("CCOMPILE_TEST_CFLAGS", "").split(),
-        "-shared", f"-I{ROOT / 'csrc'}", f"-I{sysconfig.get_path('include')}",
-        *map(str, sources), "-o", str(target),
+        os.environ.get("CC", "gcc"),
+        *FLAGS,
+        *os.environ.get("CCOMPILE_TEST_CFLAGS", "").split(),
+        "-shared",
+        f"-I{ROOT / 'csrc'}",
+        f"-I{sysconfig.get_path('include')}",
+        *map(str, sources),
+        "-o",
+        str(target),
     ]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
@@ -89,9 +107,11 @@ def growth(action, rounds=4, repeats=50):
     action()
     found = []
     for _ in range(rounds):
+        gc.collect()
         before = sys.getallocatedblocks()
         for _ in range(repeats):
             action()
+        gc.collect()
         found.append(sys.getallocatedblocks() - before)
     return min(found)
 

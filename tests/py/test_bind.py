@@ -42,8 +42,21 @@ def f_pos_kwargs(a, /, **more):
 
 
 FUNCTIONS = [v for k, v in list(globals().items()) if k.startswith("f_")]
-KEYWORDS = [(), ("a",), ("b",), ("c",), ("d",), ("e",), ("z",), ("e", "d"), ("z", "e", "y"),
-            ("a", "b"), ("b", "c"), ("b", "a", "e"), ("c", "e", "q")]
+KEYWORDS = [
+    (),
+    ("a",),
+    ("b",),
+    ("c",),
+    ("d",),
+    ("e",),
+    ("z",),
+    ("e", "d"),
+    ("z", "e", "y"),
+    ("a", "b"),
+    ("b", "c"),
+    ("b", "a", "e"),
+    ("c", "e", "q"),
+]
 
 
 @pytest.mark.parametrize("func", FUNCTIONS, ids=lambda f: f.__name__)
@@ -105,7 +118,7 @@ def test_keyword_defaults_with_odd_keys(ext):
         return [a, b, c]
 
     func.__kwdefaults__ = {Key(): 1, "b": 1}
-    assert ext.bind(func, (1, 2), ("c",)) == 0      # refused, so that plain Python decides
+    assert ext.bind(func, (1, 2), ("c",)) == 0  # refused, so that plain Python decides
     func.__kwdefaults__ = {"b": 4}
     assert ext.bind(func, (1, 2), ("c",)) == [1, 4, 2]
     func.__kwdefaults__ = None

@@ -62,8 +62,10 @@ def test_handlers(ext):
     assert len(entries) >= 4
     for unit in range(len(code.co_code) // 2):
         offset = unit * 2
-        want = next(((e.depth, e.target // 2, bool(e.lasti)) for e in entries
-                     if e.start <= offset < e.end), None)
+        want = next(
+            ((e.depth, e.target // 2, bool(e.lasti)) for e in entries if e.start <= offset < e.end),
+            None,
+        )
         assert ext.handler(code, unit) == want
 
 
@@ -108,7 +110,7 @@ def test_load_attr(ext):
     names = func.__code__.co_names
     found = [ext.argument("attr", i.arg) for i in arguments(func, "LOAD_ATTR")]
     assert found[0] == (names.index("alpha"), False)
-    if len(found) == 2:                 # one instruction loads attributes and methods
+    if len(found) == 2:  # one instruction loads attributes and methods
         assert found[1] == (names.index("beta"), True)
 
 
@@ -135,8 +137,11 @@ def test_order_of_a_call(ext):
         return [i.opname for i in dis.get_instructions(code)]
 
     names = opnames(func)
-    null_first = names.index("PUSH_NULL") < names.index("LOAD_FAST") if "LOAD_FAST" in names \
+    null_first = (
+        names.index("PUSH_NULL") < names.index("LOAD_FAST")
+        if "LOAD_FAST" in names
         else names.index("PUSH_NULL") < names.index("LOAD_FAST_LOAD_FAST")
+    )
     assert ext.argument("order", 0)[1] == null_first
 
 

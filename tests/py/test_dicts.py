@@ -83,7 +83,7 @@ def test_a_global_changes_the_tag(ext):
     scope = {}
     exec("def put(v):\n  global g\n  g = v\ndef drop():\n  global g\n  del g\n", scope)
     tags = {ext.dict_tag(scope)}
-    for value in range(300):            # long enough to be specialised
+    for value in range(300):  # long enough to be specialised
         scope["put"](value)
         tags.add(ext.dict_tag(scope))
     scope["drop"]()
@@ -93,6 +93,7 @@ def test_a_global_changes_the_tag(ext):
 
 def test_a_class_attribute_through_its_dict(ext):
     """Instances whose dict is a dict of its own: stores by attribute change its tag."""
+
     class Own(dict):
         pass
 
@@ -124,9 +125,13 @@ def test_type_tags(ext):
     class Derived(Base):
         pass
 
-    for change in (lambda: setattr(Derived, "y", 1), lambda: setattr(Base, "x", 2),
-                   lambda: delattr(Base, "x"), lambda: setattr(Base, "z", 1),
-                   lambda: setattr(Derived, "__bases__", (Plain,))):
+    for change in (
+        lambda: setattr(Derived, "y", 1),
+        lambda: setattr(Base, "x", 2),
+        lambda: delattr(Base, "x"),
+        lambda: setattr(Base, "z", 1),
+        lambda: setattr(Derived, "__bases__", (Plain,)),
+    ):
         tag = ext.type_tag(Derived)
         assert tag != 0
         assert ext.type_tag(Derived) == tag
@@ -137,6 +142,7 @@ def test_type_tags(ext):
 
 def test_type_tag_of_a_busy_class(ext):
     """A class that never stops changing may run out of tags; it never repeats one."""
+
     class Busy:
         pass
 

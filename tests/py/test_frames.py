@@ -121,8 +121,10 @@ def test_error_passes_all_frames(ext, units):
     with pytest.raises(Mark) as plain:
         passing_on(3)
     with pytest.raises(Mark) as made:
-        ext.run((passing_on, units(passing_on).after("CALL"), [3, null], []),
-                (failing, 0, [3, null], []))
+        ext.run(
+            (passing_on, units(passing_on).after("CALL"), [3, null], []),
+            (failing, 0, [3, null], []),
+        )
     assert shape(made.value)[1:] == shape(plain.value)[1:]
     assert made.value.__context__ is None
 
@@ -341,8 +343,13 @@ def test_frames_cross_chunks(ext, wide):
     for _ in range(5):
         assert ext.run((wide, 0, slots, [])) == 1
         assert ext.push_clear((wide, 0, slots, []), False) is None
-        assert ext.run((wide, len(wide.__code__.co_code) // 2 - 1, slots, []),
-                       (deep, 0, [5, lambda n: n], [])) == 5
+        assert (
+            ext.run(
+                (wide, len(wide.__code__.co_code) // 2 - 1, slots, []),
+                (deep, 0, [5, lambda n: n], []),
+            )
+            == 5
+        )
     assert ext.state() == state
 
 
@@ -403,8 +410,9 @@ def test_recursion_depth_is_counted(ext, units):
     plain = under(depth)
     counted = ext.recurse(depth)
     null = ext.NULL
-    made = ext.run((under, units(under).after("CALL"), [depth, null], []),
-                   (depth, 0, [ext.NULL] * 1, []))
+    made = ext.run(
+        (under, units(under).after("CALL"), [depth, null], []), (depth, 0, [ext.NULL] * 1, [])
+    )
     assert abs(counted - plain) <= 2
     assert abs(made - plain) <= 2
     assert depth() == depth()
@@ -458,7 +466,8 @@ def test_unwind_finds_the_handler(ext, units):
     u = units(guarded)
     error = ValueError("no")
     handler, stack, pending = ext.unwind(
-        (guarded, u.at("BINARY_OP"), [1, 1, null], ["the iterator", 1, 2, 3]), error, False)
+        (guarded, u.at("BINARY_OP"), [1, 1, null], ["the iterator", 1, 2, 3]), error, False
+    )
     assert handler == u.at("PUSH_EXC_INFO")
     assert stack == ["the iterator", error]
     assert pending is None
@@ -471,8 +480,9 @@ def test_unwind_finds_the_handler(ext, units):
 
 def test_unwind_normalises(ext, units):
     u = units(guarded)
-    _, stack, _ = ext.unwind((guarded, u.at("BINARY_OP"), [1, 1, ext.NULL], ["it"]),
-                             ValueError, False)
+    _, stack, _ = ext.unwind(
+        (guarded, u.at("BINARY_OP"), [1, 1, ext.NULL], ["it"]), ValueError, False
+    )
     assert type(stack[1]) is ValueError
     assert stack[1].__traceback__.tb_frame.f_code is guarded.__code__
 
@@ -489,8 +499,9 @@ def test_unwind_without_a_handler(ext, units):
 def test_unwind_of_a_raise_again(ext, units):
     error = ValueError("no")
     u = units(guarded)
-    handler, stack, _ = ext.unwind((guarded, u.at("BINARY_OP"), [1, 1, ext.NULL], ["it"]),
-                                   error, True)
+    handler, stack, _ = ext.unwind(
+        (guarded, u.at("BINARY_OP"), [1, 1, ext.NULL], ["it"]), error, True
+    )
     assert handler == u.at("PUSH_EXC_INFO")
     assert stack == ["it", error]
     assert error.__traceback__ is None
@@ -502,8 +513,9 @@ def test_unwind_pushes_lasti(ext, units):
     depth, _, lasti = ext.handler(guarded.__code__, unit)
     assert lasti
     error = KeyError()
-    _, stack, _ = ext.unwind((guarded, unit, [1, 1, ext.NULL], list(range(depth)) + [9]),
-                             error, False)
+    _, stack, _ = ext.unwind(
+        (guarded, unit, [1, 1, ext.NULL], list(range(depth)) + [9]), error, False
+    )
     assert stack == [*range(depth), unit, error]
 
 

@@ -34,7 +34,7 @@ def test_hands_off_at_once(ext):
     result, fired, seen = hooked(ext, "handoff", plain, plain, 1, 5, 6, c=7, d=8)
     assert result == plain(1, 5, 6, c=7, d=8)
     assert fired == 1
-    assert seen[:2] == (0, 0)           # at unit 0, nothing on the stack
+    assert seen[:2] == (0, 0)  # at unit 0, nothing on the stack
     assert seen[3] is False
 
 
@@ -110,7 +110,7 @@ def test_a_frame_further_in(ext):
     result, fired, _ = hooked(ext, "clear", Klass.__call__, Klass(1), 5)
     assert (result, fired) == ("from the hook", 1)
     with pytest.raises(TypeError, match="__init__"):
-        hooked(ext, "clear", Klass.__init__, Klass, 5)      # the hook's string is no None
+        hooked(ext, "clear", Klass.__init__, Klass, 5)  # the hook's string is no None
     obj = Klass(3)
     assert hooked(ext, "handoff", Klass.method, obj.method, 4)[:2] == ((3, 4), 1)
 
@@ -151,7 +151,7 @@ def test_nested_requests(ext):
         return hooked(ext, "handoff", other, other, 10)[:2]
 
     assert hooked(ext, "handoff", inside, inside)[:2] == ((11, 1), 1)
-    waiting = hooked(ext, "clear", plain, lambda: inside())     # plain's request waits throughout
+    waiting = hooked(ext, "clear", plain, lambda: inside())  # plain's request waits throughout
     assert waiting == ((11, 1), 0, None)
 
 
@@ -162,7 +162,7 @@ def test_another_evaluator_stays(ext):
         result, fired, _ = hooked(ext, "handoff", other, lambda: (other(1), plain(2)))
         assert fired == 1
         assert ext.evaluator_name() == "counting"
-        assert ext.evaluator(True) - before >= 2        # the lambda and plain went through it
+        assert ext.evaluator(True) - before >= 2  # the lambda and plain went through it
     finally:
         ext.evaluator(False)
     assert result == (other(1), plain(2))
@@ -199,7 +199,7 @@ def test_threads_arm_at_once(ext):
 
         def late(n):
             for _ in range(20):
-                own(k, n)               # frames that belong to nobody's request
+                own(k, n)  # frames that belong to nobody's request
             return mine(n)
 
         barrier.wait()

@@ -1,5 +1,6 @@
 """Every allocation of py/ may fail: the answer is MemoryError and nothing stays behind."""
 
+import gc
 import sys
 
 import pytest
@@ -21,15 +22,19 @@ def guarded(x):
 
 def fail_each(action):
     """Run `action` with the n-th allocation failing, n = 0, 1, ... until it succeeds."""
-    for n in range(200):
-        testcapi.set_nomemory(n, n + 1)
-        try:
-            res = action()
-        except MemoryError:
-            continue
-        finally:
-            testcapi.remove_mem_hooks()
-        return n, res
+    gc.disable()  # a collection would meet the failing allocation
+    try:
+        for n in range(200):
+            testcapi.set_nomemory(n, n + 1)
+            try:
+                res = action()
+            except MemoryError:
+                continue
+            finally:
+                testcapi.remove_mem_hooks()
+            return n, res
+    finally:
+        gc.enable()
     raise AssertionError("never succeeds")
 
 

@@ -52,8 +52,20 @@ def test_tracing_of_another_thread(ext):
 
 
 @needs_monitoring
-@pytest.mark.parametrize("event", ["PY_START", "LINE", "INSTRUCTION", "JUMP", "CALL", "RAISE",
-                                   "EXCEPTION_HANDLED", "PY_UNWIND", "RERAISE"])
+@pytest.mark.parametrize(
+    "event",
+    [
+        "PY_START",
+        "LINE",
+        "INSTRUCTION",
+        "JUMP",
+        "CALL",
+        "RAISE",
+        "EXCEPTION_HANDLED",
+        "PY_UNWIND",
+        "RERAISE",
+    ],
+)
 def test_global_monitoring(ext, event):
     monitoring = sys.monitoring
     monitoring.use_tool_id(TOOL, "test")
@@ -144,7 +156,8 @@ def test_an_interrupt_shows_no_poll_function(ext):
     finally:
         signal.signal(signal.SIGINT, old)
     assert [entry.name for entry in caught.traceback] == [
-        "test_an_interrupt_shows_no_poll_function"]
+        "test_an_interrupt_shows_no_poll_function"
+    ]
 
 
 def test_an_asynchronous_exception_shows_no_poll_function(ext):
@@ -167,8 +180,9 @@ def test_an_asynchronous_exception_shows_no_poll_function(ext):
     assert started.wait(10)
     time.sleep(0.01)
     ident = ctypes.c_ulong(thread.ident)
-    assert ctypes.pythonapi.PyThreadState_SetAsyncExc(
-        ident, ctypes.py_object(ZeroDivisionError)) == 1
+    assert (
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(ZeroDivisionError)) == 1
+    )
     thread.join()
     tb = caught[0].__traceback__
     names = []

@@ -79,6 +79,22 @@ def code(text: str) -> str:
     return _DIRECTIVE.sub(_blank, plain(text))
 
 
+def one_branch(text: str) -> str:
+    """C text with every `#else` and `#elif` part blanked, so that braces pair up."""
+    lines = []
+    taken: list[bool] = []  # per open #if: is its first part the current one?
+    for line in text.splitlines(keepends=True):
+        word = re.match(r"\s*#\s*(if|el|endif)", line)
+        if word and word[1] == "if":
+            taken.append(True)
+        elif word and taken and word[1] == "el":
+            taken[-1] = False
+        lines.append(line if all(taken) else re.sub(r"[^\n]", " ", line))
+        if word and taken and word[1] == "endif":
+            taken.pop()
+    return "".join(lines)
+
+
 @dataclass
 class Top:
     """A definition or declaration at file scope: its text, without the body of a function.
@@ -93,7 +109,8 @@ class Top:
 
 
 def tops(text: str) -> Iterator[Top]:
-    """The top-level items of C text that `code` has cleaned."""
+    """The top-level items of C text."""
+    text = code(one_branch(plain(text)))
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
     line_of = functools.partial(bisect.bisect_right, starts)
     depth = begin = body = 0
@@ -241,13 +258,13 @@ def check_statics(root: pathlib.Path) -> list[str]:
                 continue  # a constant pointer to functions
             line = cleaned.count("\n", 0, match.start()) + 1
             bad.append(f"csrc/{name}:{line}: a variable with static life: {match[1].strip()}")
-        bad += _globals(name, cleaned)
+        bad += _globals(name, text)
     return bad
 
 
-def _globals(name: str, cleaned: str) -> list[str]:
+def _globals(name: str, text: str) -> list[str]:
     bad = []
-    for top in tops(cleaned):
+    for top in tops(text):
         head = _without_attributes(top.text).strip()
         words = head.split()
         if top.function or words[0] in {"static", "extern", "typedef", "_Static_assert"}:
@@ -267,7 +284,7 @@ def check_names(root: pathlib.Path) -> list[str]:
     bad = []
     for name, text in files(root, "*.c"):
         prefix = PREFIX.get(layer_of(name), layer_of(name) + "_")
-        for top in tops(code(text)):
+        for top in tops(text):
             if not top.function or re.search(r"\bstatic\b", top.text):
                 continue
             if top.function.isupper() or top.function == "PyInit__core":
@@ -289,7 +306,7 @@ def check_sizes(root: pathlib.Path) -> list[str]:
             if width > MAX_COLUMNS or whole > MAX_COMMENT:
                 cap = MAX_COLUMNS if width > MAX_COLUMNS else MAX_COMMENT
                 bad.append(f"csrc/{name}:{number}: {max(width, whole)} columns, the cap is {cap}")
-        for top in tops(code(text)):
+        for top in tops(text):
             length = top.last - top.line + 1
             if top.function and length > MAX_FUNCTION:
                 if f"{name}:{top.function}" not in LONG_FUNCTIONS:

@@ -95,6 +95,19 @@ say(const char *text, ...)
     if (text) { int malloc = LIMIT; (void)malloc; }
     return 0;
 }
+static int
+two_ways(void)
+{
+    int list[] = {
+#if defined(__APPLE__)
+        1};
+#elif defined(__linux__)
+        2};
+#else
+        3};
+#endif
+    return list[0];
+}
 int
 cc_call(const Box *box, int (*call)(int))
 {

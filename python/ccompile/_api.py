@@ -1,0 +1,105 @@
+"""compile() and its companions: torch.compile's names and meanings."""
+
+import copy
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from . import _core
+
+BACKENDS = ("eager",)
+
+
+class GraphBreak(RuntimeError):
+    """A call could not stay one graph and `fullgraph=True` asked for that.
+
+    The text has the file, the line, the reason and a hint. What the program did before it stands.
+    """
+
+
+def list_backends() -> list[str]:
+    """Names that `compile(backend=...)` takes."""
+    return list(BACKENDS)
+
+
+def _text(value: Any) -> str:
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def compile(
+    model: Any = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: str = "eager",
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    disable: bool = False,
+) -> Any:
+    """A callable that gives `model`'s own results, faster where it can.
+
+    model: a function, a bound method or an object with a Python `__call__`. Without it, a decorator.
+    fullgraph: raise GraphBreak where the program cannot stay one graph.
+    dynamic: None and True keep array sizes free; False fixes them.
+    backend: a name of list_backends().
+    mode: accepted as torch.compile does ("default", "reduce-overhead", "max-autotune"); no effect.
+    options: {name: value} of the options that `ccompile.config` calls callable.
+    disable: return something that runs the plain program.
+    Raises TypeError for a model that cannot be called, ValueError for an unknown backend or option.
+    """
+    given = {
+        "fullgraph": fullgraph,
+        "dynamic": dynamic,
+        "backend": backend,
+        "mode": mode,
+        "options": options,
+        "disable": disable,
+    }
+    if model is None:
+        return lambda fn: compile(fn, **given)  # type: ignore[arg-type]
+    if not callable(model):
+        raise TypeError(f"compile() needs something that can be called, not {type(model).__name__}")
+    if backend not in BACKENDS:
+        raise ValueError(f"no backend {backend!r}; there are {', '.join(BACKENDS)}")
+    if isinstance(model, _core.Callable):
+        model = model.__wrapped__
+    texts = {name: _text(value) for name, value in (options or {}).items()}
+    return _core.wrap(model, fullgraph, disable, texts, given)
+
+
+def disable(fn: Callable[..., Any] | None = None) -> Any:
+    """`fn` as a callable that compiled code calls as plain Python. Without `fn`, a decorator."""
+    if fn is None:
+        return disable
+    return compile(fn, disable=True)
+
+
+def reset(fn: Any = None) -> None:
+    """Forget the traces of a compiled callable."""
+    if fn is not None:
+        fn._reset()
+
+
+def counters(fn: Any = None) -> dict[str, int]:
+    """What happened so far, in the process or in one compiled callable."""
+    return _core.counters() if fn is None else fn._counters()
+
+
+def _reduce(fn: Any) -> Any:
+    """Pickle by name where the name finds this object (a decorated function), else by parts."""
+    wrapped = fn.__wrapped__
+    module = sys.modules.get(getattr(wrapped, "__module__", None) or "")
+    found: Any = module
+    for part in getattr(wrapped, "__qualname__", "").split("."):
+        found = getattr(found, part, None)
+    if found is fn:
+        return wrapped.__qualname__
+    return _rebuild, (wrapped, fn._options)
+
+
+def _rebuild(wrapped: Any, given: dict[str, Any]) -> Any:
+    return compile(wrapped, **given)
+
+
+def _deepcopy(fn: Any, memo: dict[int, Any]) -> Any:
+    return compile(copy.deepcopy(fn.__wrapped__, memo), **fn._options)
