@@ -26,7 +26,7 @@ gr_open(GrTools *t)
     if (mkdtemp(t->dir) == NULL || !build_cache_open(&t->cache, t->dir, 0, "test", &st)) {
         return false;
     }
-    t->ready = build_toolchain_find(&t->tool, &t->cache, &(BuildRun){0}, &st);
+    t->ready = build_toolchain_find(&t->tool, &t->cache, NULL, &(BuildRun){0}, &st);
     if (!t->ready) {
         printf("no compiler: %s\n", st.detail);
         build_cache_close(&t->cache);
