@@ -1,10 +1,12 @@
 #include "plan.h"
 
 #include "../base/mem.h"
+#include "../gen/gen.h"
 #include "../kern/kern.h"
 #include "plan_heavy.h"
 #include "team.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct CcPlan {
@@ -136,6 +138,55 @@ cc_plan_set_body(CcPlan *p, uint32_t group, CcBodyFn flat, CcBodyFn row)
 {
     p->body[group].flat = flat;
     p->body[group].row = row != NULL ? row : flat;
+}
+
+bool
+cc_plan_source(const CcPlan *p, CcBuf *out, CcStatus *st)
+{
+    uint32_t n = 0;
+    const GenLoop **loop = cc_calloc(p->groups.ngroup, sizeof(*loop));
+    bool ok;
+
+    if (loop == NULL) {
+        return cc_fail(st, CC_REASON_NO_MEMORY, "the C of %u groups", p->groups.ngroup);
+    }
+    for (uint32_t k = 0; k < p->groups.ngroup; k++) {
+        if (cc_plan_loop(p, k) != NULL) {
+            loop[n++] = cc_plan_loop(p, k);
+        }
+    }
+    ok = n == 0 || gen_unit(out, loop, n, st);
+    cc_free(loop);
+    return ok;
+}
+
+bool
+cc_plan_link(CcPlan *p, CcFindFn find, void *ctx)
+{
+    for (int set = 0; set < 2; set++) {                 /* look all up before one is set */
+        uint32_t n = 0;
+        for (uint32_t k = 0; k < p->groups.ngroup; k++) {
+            const GenLoop *loop = cc_plan_loop(p, k);
+            char name[24];
+            if (loop == NULL) {
+                continue;
+            }
+            snprintf(name, sizeof(name), "cc_flat_%u", n);
+            CcBodyFn flat = find(ctx, name), row = flat;
+            if (gen_has_row(loop)) {
+                snprintf(name, sizeof(name), "cc_row_%u", n);
+                row = find(ctx, name);
+            }
+            if (flat == NULL || row == NULL) {
+                return false;
+            }
+            if (set) {
+                cc_plan_set_body(p, k, flat, row);
+            }
+            n++;
+        }
+    }
+    return true;
 }
 
 /* -- Binding --------------------------------------------------------------- */

@@ -75,6 +75,14 @@ bool cc_plan_run(const CcPlan *p, const CcArgIn *params, const CcArgIn *outs, Cc
 uint32_t cc_plan_ngroups(const CcPlan *p);
 const CcGroup *cc_plan_group(const CcPlan *p, uint32_t group);
 
+/* One C text with the loops of the plan worth compiling; empty when there are none. */
+bool cc_plan_source(const CcPlan *p, CcBuf *out, CcStatus *st);
+
+/* Take the bodies from the object made of that text; find: the address of a function, NULL = it is
+ * not there. False: one is missing, the plan is as it was. No run of the plan may be active. */
+typedef CcBodyFn (*CcFindFn)(void *ctx, const char *name);
+bool cc_plan_link(CcPlan *p, CcFindFn find, void *ctx);
+
 /* The program of a LOOP group that computes something; NULL: nothing to compile. */
 const GenLoop *cc_plan_loop(const CcPlan *p, uint32_t group);
 

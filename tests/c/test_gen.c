@@ -242,6 +242,38 @@ test_two_axes(GrTools *t)
     build_object_unref(o);
 }
 
+static CcBodyFn
+find_body(void *ctx, const char *name)
+{
+    CcStatus st;
+
+    return (CcBodyFn)build_object_find(ctx, name, &st);
+}
+
+static void
+test_one_plan_from_text_to_bodies(GrTools *t)
+{
+    Pair pair;
+    CcGraph g;
+    CcStatus st = {0};
+    CcBuf text;
+    const int64_t dims[2] = {9, 130};
+
+    T_CHECK(cc_graph_parse(&g, "%1 = PARAM[c] f64[n1,n2]\n%2 = TANH f64[n1,n2] %1\n"
+                               "%3 = SUM[axes=1] f64[n1] %2\n%4 = NEG f64[n1] %3\n"
+                               "%5 = TRANSPOSE[perm=1,0] f64[n2,n1] %2\nout %4 %5\n", &st));
+    T_CHECK(pair_finish(&pair, &g));
+    cc_buf_init(&text);
+    T_CHECK(cc_plan_source(pair.c.plan, &text, &st));
+    BuildUnit unit = {.source = cc_buf_text(&text), .size = text.len};
+    T_CHECK(build_make(&t->cache, &t->tool, &unit, 1, &(BuildRun){0}, &st));
+    T_CHECK(cc_plan_link(pair.c.plan, find_body, unit.object));
+    T_CHECK(pair_differs(&pair, 2, dims, false) == 0);
+    cc_buf_fini(&text);
+    pair_close(&pair);
+    build_object_unref(unit.object);
+}
+
 int
 main(void)
 {
@@ -252,6 +284,7 @@ main(void)
     }
     test_random_graphs(&tools);
     test_two_axes(&tools);
+    test_one_plan_from_text_to_bodies(&tools);
     gr_close(&tools);
     return t_failed != 0;
 }

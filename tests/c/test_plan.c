@@ -305,6 +305,83 @@ test_sums_are_accurate_and_do_not_depend_on_threads(void)
     }
 }
 
+static double
+dot(const PrArray *a, const PrArray *b, int n)
+{
+    double sum = 0;
+
+    for (int i = 0; i < n; i++) {
+        sum += ((double *)(void *)a->data)[i] * ((double *)(void *)b->data)[i];
+    }
+    return sum;
+}
+
+/* Forward against the sum itself; a gradient is the transposed map: <dy, x * w> = <dx, x> and
+ * <dw, w>. */
+static void
+test_convolution_and_its_gradients(void)
+{
+    PrRun r;
+    const int64_t x[4] = {2, 4, 7, 6}, w[4] = {6, 2, 3, 2}, y[4] = {2, 6, 4, 6};
+
+    T_CHECK(pr_open(&r,
+        "%1 = PARAM[c] f64[n1,4,7,6]\n%2 = PARAM[c] f64[6,2,3,2]\n%3 = PARAM[c] f64[n1,6,4,6]\n"
+        "%4 = CONV2D[stride=2,1 pad=1,1,0,1 dilation=1,1 groups=2] f64[n1,6,4,6] %1 %2\n"
+        "%5 = CONV2D_DX[stride=2,1 pad=1,1,0,1 dilation=1,1 groups=2] f64[n1,4,7,6] %3 %2\n"
+        "%6 = CONV2D_DW[stride=2,1 pad=1,1,0,1 dilation=1,1 groups=2] f64[6,2,3,2] %3 %1\n"
+        "out %4 %5 %6\n"));
+    PrArray in[3] = {pr_array(8, 4, x), pr_array(8, 4, w), pr_array(8, 4, y)};
+    fill(&in[0], 336, -1, 0.01);
+    fill(&in[1], 72, 2, -0.07);
+    fill(&in[2], 288, -3, 0.02);
+    T_CHECK(pr_call(&r, in, NULL));
+    int wrong = 0;
+    for (int i = 0; i < 288; i++) {
+        int n = i / 144, o = i / 24 % 6, h = i / 6 % 4, v = i % 6;
+        double sum = 0;
+        for (int k = 0; k < 12; k++) {
+            int c = k / 6, yy = h * 2 - 1 + k / 2 % 3, xx = v + k % 2;
+            bool inside = yy >= 0 && yy < 7 && xx < 6;
+            sum += inside ? (-1 + 0.01 * (n * 168 + (o / 3 * 2 + c) * 42 + yy * 6 + xx))
+                          * (2 + -0.07 * (o * 12 + k)) : 0;
+        }
+        wrong += fabs(F64(r, 0)[i] - sum) > 1e-12;
+    }
+    T_CHECK(wrong == 0);
+    double both = dot(&in[2], &r.out[0], 288);
+    T_CHECK(fabs(dot(&in[0], &r.out[1], 336) - both) < 1e-9 * fabs(both));
+    T_CHECK(fabs(dot(&in[1], &r.out[2], 72) - both) < 1e-9 * fabs(both));
+    for (int k = 0; k < 3; k++) {
+        pr_free(&in[k]);
+    }
+    pr_close(&r);
+}
+
+static void
+test_pooling(void)
+{
+    PrRun r;
+    const int64_t x[4] = {1, 2, 4, 5};
+
+    T_CHECK(pr_open(&r, "%1 = PARAM[c] f64[n1,2,4,5]\n"
+                        "%2 = MAXPOOL2D[k=2,2 stride=2,2 pad=0,0,1,0] f64[n1,2,2,3] %1\n"
+                        "%3 = MAXPOOL2D_ARG[k=2,2 stride=2,2 pad=0,0,1,0] i64[n1,2,2,3] %1\n"
+                        "%4 = MAXPOOL2D_DX f64[n1,2,4,5] %2 %3\nout %2 %3 %4\n"));
+    PrArray in = pr_array(8, 4, x);
+    fill(&in, 40, 0, 1);
+    T_CHECK(pr_call(&r, &in, NULL));
+    static const int64_t place[6] = {5, 7, 9, 15, 17, 19};
+    double sum = 0;
+    for (int i = 0; i < 12; i++) {
+        T_CHECK(I64(r, 1)[i] == place[i % 6]);
+        T_CHECK(F64(r, 0)[i] == (double)(place[i % 6] + i / 6 * 20));
+        sum += F64(r, 0)[i] - F64(r, 2)[place[i % 6] + i / 6 * 20];
+    }
+    T_CHECK(sum == 0 && F64(r, 2)[0] == 0);
+    pr_free(&in);
+    pr_close(&r);
+}
+
 static void
 test_faults_only_of_roots(void)
 {
@@ -401,6 +478,8 @@ main(void)
     test_index_and_places();
     test_matmul_then_bias();
     test_sums_are_accurate_and_do_not_depend_on_threads();
+    test_convolution_and_its_gradients();
+    test_pooling();
     test_faults_only_of_roots();
     test_extern_in_order();
     test_every_allocation_may_fail();
