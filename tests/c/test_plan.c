@@ -305,6 +305,61 @@ test_sums_are_accurate_and_do_not_depend_on_threads(void)
     }
 }
 
+/* Outputs that are parameters, constants, iotas, views, reordered or named twice; reshapes of such. */
+static void
+test_any_node_may_be_an_output(void)
+{
+    PrRun r;
+    const int64_t dims[2] = {3, 4};
+    PrArray in = pr_array(8, 2, dims);
+
+    fill(&in, 12, 0, 1);
+    T_CHECK(pr_open(&r, "%1 = PARAM[f] f64[n1,n2]\n%2 = NEG f64[n1,n2] %1\n%3 = CONST i64[] 5\n"
+                        "%4 = CONST i64[] -2\n%5 = IOTA i64[n2] %3 %4\n%6 = RESHAPE f64[n1*n2] %2\n"
+                        "%7 = ADD f64[n1*n2] %6 %6\n%8 = RESHAPE f64[n1*n2] %1\n"
+                        "%9 = SUM[axes=0] f64[] %7\n%10 = ABS f64[] %9\n"
+                        "out %1 %2:order=1,0 %2 %3 %5 %6 %7 %8 %10 %10\n"));
+    in.stride[0] = 8;                                   /* element (i, k) is i + 3 k */
+    in.stride[1] = 24;
+    T_CHECK(pr_call(&r, &in, NULL));
+    for (int i = 0; i < 3; i++) {
+        for (int k = 0; k < 4; k++) {
+            double x = i + 3 * k;
+            int c = i * 4 + k;
+            T_CHECK(F64(r, 0)[c] == x && F64(r, 1)[i + 3 * k] == -x && F64(r, 2)[c] == -x);
+            T_CHECK(F64(r, 5)[c] == -x && F64(r, 6)[c] == -2 * x && F64(r, 7)[c] == x);
+        }
+    }
+    T_CHECK(I64(r, 3)[0] == 5 && I64(r, 4)[3] == -1);
+    T_CHECK(F64(r, 8)[0] == 132 && F64(r, 9)[0] == 132);
+    pr_free(&in);
+    pr_close(&r);
+}
+
+static void
+test_nothing_to_do(void)
+{
+    PrRun r;
+    const int64_t a[2] = {3, 0}, b[2] = {0, 2}, none[1] = {0};
+
+    T_CHECK(pr_open(&r, "%1 = PARAM[c] f64[n1,n2]\n%2 = PARAM[c] f64[n2,n3]\n"
+                        "%3 = MATMUL[ta=0 tb=0] f64[n1,n3] %1 %2\n"
+                        "%4 = CUMSUM[axis=1] f64[n1,n2] %1\n"
+                        "%5 = SUM[axes=1] f64[n1] %1\n%6 = PARAM[c] i64[n2]\n"
+                        "%7 = GATHER[axis=1] f64[n1,n2] %1 %6\n%8 = MAX[axes=1] f64[n1] %1\n"
+                        "out %3 %4 %5 %7 %8\n"));
+    PrArray in[3] = {pr_array(8, 2, a), pr_array(8, 2, b), pr_array(8, 1, none)};
+    T_CHECK(pr_call(&r, in, NULL));
+    for (int i = 0; i < 6; i++) {
+        T_CHECK(F64(r, 0)[i] == 0 && F64(r, 2)[i / 2] == 0);
+    }
+    T_CHECK(r.faults.bits == CC_FAULT_ERROR);           /* the maximum of nothing */
+    for (int k = 0; k < 3; k++) {
+        pr_free(&in[k]);
+    }
+    pr_close(&r);
+}
+
 static double
 dot(const PrArray *a, const PrArray *b, int n)
 {
@@ -478,6 +533,8 @@ main(void)
     test_index_and_places();
     test_matmul_then_bias();
     test_sums_are_accurate_and_do_not_depend_on_threads();
+    test_any_node_may_be_an_output();
+    test_nothing_to_do();
     test_convolution_and_its_gradients();
     test_pooling();
     test_faults_only_of_roots();
