@@ -1,7 +1,7 @@
 /* gen/expr.c - one instruction of a vector program as C.
  *
- * A value computed once per call is u<i>, one vector. A value of the block is x<i>_<k>, k < the number of
- * vectors that a block of its type has: the narrowest type in use has one. */
+ * A value computed once per call is u<i>, one vector. A value of the block is x<i>_<k>, k < the
+ * number of vectors that a block of its type has: the narrowest type in use has one. */
 #include "gen.h"
 
 static unsigned
@@ -63,7 +63,7 @@ gen_expr_once(CcBuf *out, const CcVProg *p, const bool *hoist, uint32_t i)
     const CcVIns *in = &p->ins[i];
     const char *type = cc_vtype_name[in->type];
 
-    if (in->op == CC_V_CVT) {           /* a granule may be less than a vector: spread its first lane */
+    if (in->op == CC_V_CVT) {           /* less than a vector, perhaps: spread it */
         cc_buf_printf(out, "    char w%u[8 * CC_VB];\n    vop_cvt_%s_%s(w%u, &u%u);\n", i,
                       cc_vtype_name[in->in], type, i, in->arg[0]);
         cc_buf_printf(out, "    v_%s u%u = vop_splat_%s(*(const y_%s *)w%u);\n", type, i, type,
@@ -104,8 +104,8 @@ expr_cvt(CcBuf *out, const CcVProg *p, const CcVIns *in, uint32_t i)
     }
     for (unsigned k = 0; k < wide / p->min_size; k++) {
         unsigned part = k / ratio, at = k % ratio;
-        cc_buf_printf(out, "            vop_cvt_%s_%s((char *)&x%u_%u + %u * CC_VB / %u, ", from, to,
-                      i, st < sf ? part : k, st < sf ? at : 0, ratio);
+        cc_buf_printf(out, "            vop_cvt_%s_%s((char *)&x%u_%u + %u * CC_VB / %u, ", from,
+                      to, i, st < sf ? part : k, st < sf ? at : 0, ratio);
         cc_buf_printf(out, "(const char *)&x%u_%u + %u * CC_VB / %u);\n", in->arg[0],
                       st < sf ? k : part, st < sf ? 0 : at, ratio);
     }

@@ -19,7 +19,8 @@ void gen_expr_block(CcBuf *out, const CcVProg *p, const bool *hoist, uint32_t i)
 /* The texts of rt/kernel.h, kern/vmath.h and kern/vop.h as one. */
 void gen_prelude(CcBuf *out);
 
-/* A whole file: prelude, then cc_flat_<k> and, when the masks differ, cc_row_<k> for each loop. False: NO_MEMORY. */
+/* A whole file: prelude, then for each loop cc_flat_<k> and, when the masks differ, cc_row_<k>.
+ * False: NO_MEMORY. */
 bool gen_unit(CcBuf *out, const GenLoop *const *loop, uint32_t n, CcStatus *st);
 
 /* Does loop k have a cc_row_<k>? */

@@ -1,9 +1,9 @@
-/* gen/loop.c - a vector program as a C function: what does not change, the loop over blocks, and the same
- * loop once more over padded copies of the last elements. */
+/* gen/loop.c - a vector program as a C function: what does not change, the loop over blocks, and
+ * the same loop once more over padded copies of the last elements. */
 #include "gen.h"
 
-/* Which values are the same in every lane of a call: uniform ones, operands of `mask`, and what is made of
- * such alone. (The interpreter computes the last kind in every lane: the same bits.) */
+/* Which values are the same in every lane of a call: uniform ones, operands of `mask`, and what is
+ * made of such alone. (The interpreter computes the last kind in every lane: the same bits.) */
 static void
 loop_hoist(const CcVProg *p, cc_u64 mask, bool *hoist)
 {
@@ -32,8 +32,9 @@ loop_tail(CcBuf *out, const CcVProg *p, cc_u64 mask)
                      "        if (padded) {\n");
     for (unsigned k = 0; k < p->nmem; k++) {
         if (p->mem[k].out) {
-            cc_buf_printf(out, "            vop_unpad(b->ptr[%u] + (n - rest) * %u, t%u, rest, %u);\n",
-                          k, p->mem[k].size, k, p->mem[k].size);
+            cc_buf_printf(out, "            vop_unpad(b->ptr[%u] + (n - rest) * %u, ", k,
+                          p->mem[k].size);
+            cc_buf_printf(out, "t%u, rest, %u);\n", k, p->mem[k].size);
         }
     }
     cc_buf_puts(out, "            break;\n        }\n        padded = 1;\n");
@@ -42,8 +43,8 @@ loop_tail(CcBuf *out, const CcVProg *p, cc_u64 mask)
             continue;
         }
         if (!p->mem[k].out) {
-            cc_buf_printf(out, "        vop_pad(t%u, p%u + (n - rest) * %u, rest, %u, lanes);\n", k, k,
-                          p->mem[k].size, p->mem[k].size);
+            cc_buf_printf(out, "        vop_pad(t%u, p%u + (n - rest) * %u, rest, %u, lanes);\n", k,
+                          k, p->mem[k].size, p->mem[k].size);
         }
         cc_buf_printf(out, "        p%u = t%u;\n", k, k);
     }

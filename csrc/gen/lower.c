@@ -60,7 +60,7 @@ mask_of_size(unsigned size)
     return size == 8 ? CC_VT_m64 : size == 4 ? CC_VT_m32 : size == 2 ? CC_VT_m16 : CC_VT_m8;
 }
 
-/* -- Instructions -------------------------------------------------------------------------------- */
+/* -- Instructions ---------------------------------------------------------- */
 
 static uint16_t
 lower_emit(Lower *w, unsigned op, CcVType type, CcVType in, uint16_t a, uint16_t b, uint16_t c)
@@ -169,13 +169,13 @@ lower_load(Lower *w, CcRef r, CcVType mask)
             w->l->mask_row |= (cc_u64)1 << slot;
         }
     }
-    CcVIns ins = {.op = is_bool ? CC_V_LOADM : CC_V_LOAD, .type = (uint8_t)type, .in = (uint8_t)type,
-                  .arg = {CC_V_NONE, CC_V_NONE, CC_V_NONE}, .slot = slot,
+    CcVIns ins = {.op = is_bool ? CC_V_LOADM : CC_V_LOAD, .type = (uint8_t)type,
+                  .in = (uint8_t)type, .arg = {CC_V_NONE, CC_V_NONE, CC_V_NONE}, .slot = slot,
                   .uniform = w->l->mask_flat >> slot & 1};
     return rt_vprog_push(&w->l->prog, ins, w->st);
 }
 
-/* -- Values ------------------------------------------------------------------------------------------ */
+/* -- Values ---------------------------------------------------------------- */
 
 static uint16_t lower_value(Lower *w, CcRef r, CcVType mask);
 
@@ -385,7 +385,7 @@ lower_value(Lower *w, CcRef r, CcVType mask)
     return (uint16_t)(*memo - 1);
 }
 
-/* -- Stores and reductions -------------------------------------------------------------------------- */
+/* -- Stores and reductions ------------------------------------------------- */
 
 /* A store instruction, kept back until all values are there. */
 static bool
@@ -448,7 +448,12 @@ lower_red(Lower *w, CcVIns *list, uint32_t *n, CcRef r, uint32_t buffer)
         red->mem = (uint8_t)(w->mem[a] - 1);
         return true;
     }
-    red->mem = (uint8_t)w->l->prog.nmem;
+    for (uint32_t i = 0; i < *n; i++) {                 /* stored anyway: read it there */
+        if (w->l->operand[list[i].slot].ref == a && w->l->operand[list[i].slot].buffer != 0) {
+            red->mem = (uint8_t)list[i].slot;
+            return true;
+        }
+    }
     if (!lower_store(w, list, n, a, 0)) {
         return false;
     }
@@ -497,6 +502,11 @@ lower_group(Lower *w)
         }
     }
     w->l->no_body = n == 0;
+    w->l->copies = true;
+    for (uint32_t i = 0; i < w->l->prog.len; i++) {
+        uint8_t op = w->l->prog.ins[i].op;
+        w->l->copies &= op >= CC_VOP__COUNT && op != CC_V_CVT;
+    }
     w->l->mask_row |= w->l->mask_flat;
     w->l->cost = lower_cost(&w->l->prog);
     return rt_vprog_finish(&w->l->prog, w->st);

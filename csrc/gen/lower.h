@@ -26,6 +26,7 @@ typedef struct {
     GenRed red[CC_FUSE_REDS];
     uint8_t nred;
     bool no_body;                       /* nothing to compute or store but the reductions */
+    bool copies;                        /* loads and stores only: not worth compiling */
     cc_u64 mask_flat;                   /* operands that are one element everywhere */
     cc_u64 mask_row;                    /* and those that are along the inner (or reduced) axes */
     double cost;                        /* nanoseconds per element, about */

@@ -1,6 +1,6 @@
 /* isa: multi */
-/* kern/interp.c - run a vector program without a compiler: each instruction is one tight loop over a
- * chunk of elements that stays in the L1 cache.
+/* kern/interp.c - run a vector program without a compiler: each instruction is one tight loop over
+ * a chunk of elements that stays in the L1 cache.
  *
  * Imitates what gen/ emits, with the same vop_ functions in the same order, so the bits are equal.
  * Loads and stores of numbers are no copies: instructions read the operand's memory itself. The
@@ -12,7 +12,7 @@
 
 typedef struct {
     char *p;
-    cc_i64 step;                        /* bytes to the next vector: CC_VB, or 0 = the same in every lane */
+    cc_i64 step;                        /* bytes to the next vector; 0 = always this one */
 } InterpVal;
 
 typedef void (*InterpLoop)(char *o, const InterpVal *a, const InterpVal *b, const InterpVal *c,

@@ -40,7 +40,8 @@
             if (n - i >= lanes) {                                                                 \
                 v = *(const x_##t *)(p + i * (cc_i64)sizeof(T));                                  \
             } else {                                                                              \
-                v = vop_splat_##t(has_pad ? pad : *(const y_##t *)(p + (n - 1) * (cc_i64)sizeof(T)));\
+                const char *last = p + (n - 1) * (cc_i64)sizeof(T);                               \
+                v = vop_splat_##t(has_pad ? (T)pad : *(const y_##t *)last);                       \
                 memcpy(x, &v, sizeof(x));                                                         \
                 memcpy(x, p + i * (cc_i64)sizeof(T), (size_t)(n - i) * sizeof(T));                \
                 memcpy(&v, x, sizeof(x));                                                         \
@@ -120,7 +121,7 @@ RED_ONE(all, u8, cc_u8, vop_band_u8, AND_INT, TRUTH, 0, 0)
     }
 VOP_SET_ALL(RED_PLACE)
 
-/* -- The table ---------------------------------------------------------------------------------- */
+/* -- The table ------------------------------------------------------------- */
 
 typedef void (*BlockFn)(const char *p, cc_i64 n, char *out);
 typedef void (*FoldFn)(char *acc, const char *p, cc_i64 n);

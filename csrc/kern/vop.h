@@ -1,6 +1,6 @@
 /* kern/vop.h - what each vector instruction of interp.def computes, once for both engines.
  *
- * Included by generated C and by kern/interp.c; needs rt/kernel.h, kern/vmath.h and no system header.
+ * Part of generated C and of kern/interp.c; needs rt/kernel.h, kern/vmath.h, no system header.
  * A vector is CC_VB bytes: v_f64 v_f32 v_i64 .. v_u8. A mask has the width of the compared type
  * (v_m64 .. v_m8) and lanes of all ones or all zeros.
  *

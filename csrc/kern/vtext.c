@@ -1,5 +1,5 @@
-/* kern/vtext.c - the headers as bytes. The assembler reads them: the compiler runs in the root of the
- * repository. They are included as well, so that this file is compiled again when one changes. */
+/* kern/vtext.c - the headers as bytes. The assembler reads them: the compiler runs in the root of
+ * the repository. They are included as well, so that this file is made again when one changes. */
 #include "vtext.h"
 
 #include "vop.h"

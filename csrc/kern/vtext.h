@@ -1,5 +1,5 @@
-/* kern/vtext.h - the text of the headers that generated C is made of, part of the program itself, so
- * that a unit is a complete C text wherever it is compiled. */
+/* kern/vtext.h - the text of the headers that generated C is made of, part of the program itself,
+ * so that a unit is a complete C text wherever it is compiled. */
 #ifndef CC_KERN_VTEXT_H
 #define CC_KERN_VTEXT_H
 

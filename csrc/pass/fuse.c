@@ -89,15 +89,10 @@ fuse_is_packed(const CcGraph *g, CcRef r)
             return g->param[k].layout == CC_LAYOUT_C || g->param[k].layout == CC_LAYOUT_SCALAR;
         }
     }
-    for (uint32_t k = 0; k < g->nout; k++) {
-        if (g->out[k].node == r) {
-            return g->out[k].ordered == 0;
-        }
-    }
-    return true;
+    return true;                        /* the arena's, or an output's: see fuse_output_of() */
 }
 
-/* -- Groups -------------------------------------------------------------------------------------- */
+/* -- Groups ---------------------------------------------------------------- */
 
 static bool
 fuse_no_memory(Fuse *f)
@@ -153,7 +148,7 @@ fuse_join(Fuse *f, uint32_t group, CcRef r)
     }
 }
 
-/* May r, which loops over the shape of `space`, join the group? *near: they have an operand in common. */
+/* May r, which loops over the shape of `space`, join the group? *near: they share an operand. */
 static bool
 fuse_may_join(const Fuse *f, uint32_t group, CcRef r, CcRef space, bool *near)
 {
@@ -204,7 +199,7 @@ fuse_loop_node(Fuse *f, CcRef r)
     return true;
 }
 
-/* -- Buffers --------------------------------------------------------------------------------------- */
+/* -- Buffers --------------------------------------------------------------- */
 
 static bool
 fuse_add_buffer(Fuse *f, CcRef r, int32_t out, uint32_t group)
@@ -215,7 +210,8 @@ fuse_add_buffer(Fuse *f, CcRef r, int32_t out, uint32_t group)
         return fuse_no_memory(f);
     }
     s->buffer[s->nbuffer] = (CcBuffer){.ref = r, .out = out, .first = group, .last = group};
-    if (s->buffer_of[r] == 0) {
+    /* A computed value lives where its own group puts it; other groups make copies of it. */
+    if (s->buffer_of[r] == 0 && (s->group_of[r] < 0 || s->group_of[r] == (int32_t)group)) {
         s->buffer_of[r] = s->nbuffer;
     }
     s->nbuffer++;
@@ -335,14 +331,25 @@ fuse_node(Fuse *f, CcRef r)
     return true;
 }
 
-/* -- What is stored where ------------------------------------------------------------------------------ */
+/* -- What is stored where -------------------------------------------------- */
 
-/* The first output that node r is; -1 none. */
+static bool
+fuse_is_reshaped(const CcGraph *g, CcRef r)
+{
+    for (CcRef v = r + 1; v < g->len; v++) {
+        if (g->node[v].op == CC_OP_RESHAPE && cc_arg(g, v, 0) == r) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The output whose memory r may live in: the first, but what is reshaped lives in C order; or -1. */
 static int32_t
 fuse_output_of(const CcGraph *g, CcRef r)
 {
     for (uint32_t k = 0; k < g->nout; k++) {
-        if (g->out[k].node == r) {
+        if (g->out[k].node == r && !(g->out[k].ordered && fuse_is_reshaped(g, r))) {
             return (int32_t)k;
         }
     }
@@ -588,7 +595,7 @@ pass_fuse(const CcGraph *g, CcGroups *out, CcStatus *st)
     return ok;
 }
 
-/* -- Text ------------------------------------------------------------------------------------------------ */
+/* -- Text ------------------------------------------------------------------ */
 
 void
 pass_fuse_print(const CcGraph *g, const CcGroups *s, CcBuf *out)

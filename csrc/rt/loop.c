@@ -4,8 +4,8 @@
 
 enum {
     LOOP_EACH,                          /* elementwise */
-    LOOP_ROWS,                          /* reduce along the inner axes: one result after the other */
-    LOOP_COLUMNS                        /* reduce along the outer axes: chunks of results side by side */
+    LOOP_ROWS,                          /* reduce the inner axes: one result after the other */
+    LOOP_COLUMNS                        /* reduce the outer axes: results side by side */
 };
 
 enum {
@@ -15,7 +15,7 @@ enum {
     RESULT_BYTES = 16                   /* of a partial result: value, element (ARG) */
 };
 
-/* -- Copies ------------------------------------------------------------------------------------- */
+/* -- Copies ---------------------------------------------------------------- */
 
 static void
 copy_run(char *o, cc_i64 so, const char *p, cc_i64 sp, unsigned size, cc_i64 n)
@@ -145,7 +145,7 @@ iota_fill(char *out, const RtOperand *op, unsigned nd, const cc_i64 *dim, const 
     }
 }
 
-/* -- One piece of an inner space ------------------------------------------------------------------ */
+/* -- One piece of an inner space ------------------------------------------- */
 
 enum { PIECE_LINEAR, PIECE_ONE, PIECE_STAGED };
 
@@ -204,7 +204,7 @@ piece_init(Piece *p, const RtLoop *l, unsigned lo, unsigned hi, char *scratch)
     for (unsigned k = 0; k < l->nop; k++) {
         still |= (cc_u64)(!l->op[k].iota && !l->op[k].out && loop_still(&l->op[k], lo, hi)) << k;
     }
-    /* The interpreter takes any operand as one element; compiled bodies those they were made for. */
+    /* The interpreter takes any operand as one element, compiled bodies those they know. */
     p->use_row = l->prog == NULL && (l->mask_row & ~still) == 0;
     mask = l->prog != NULL ? still : p->use_row ? l->mask_row : l->mask_flat & still;
     for (unsigned k = 0; k < l->nop; k++) {
@@ -272,7 +272,7 @@ piece_move(Piece *p, unsigned lo, unsigned hi, cc_i64 index)
     }
 }
 
-/* -- Elementwise ------------------------------------------------------------------------------------ */
+/* -- Elementwise ----------------------------------------------------------- */
 
 static void
 loop_each(const void *args, cc_i64 begin, cc_i64 end, void *scratch)
@@ -297,7 +297,7 @@ loop_each(const void *args, cc_i64 begin, cc_i64 end, void *scratch)
     cc_fault_or(l->fault, p.body.fault);
 }
 
-/* -- Trees of partial results ------------------------------------------------------------------------ */
+/* -- Trees of partial results ---------------------------------------------- */
 
 /* A binary counter of partial results of `width` elements: level k holds 2^k blocks. */
 typedef struct {
@@ -354,7 +354,7 @@ red_is_arg(const RtLoopRed *r)
     return r->red == RT_RED_ARGMAX || r->red == RT_RED_ARGMIN;
 }
 
-/* -- Reducing rows ------------------------------------------------------------------------------------ */
+/* -- Reducing rows --------------------------------------------------------- */
 
 /* Running results of one row, for each reduction. */
 typedef struct {
@@ -538,7 +538,7 @@ loop_rows_join(const void *args, cc_i64 begin, cc_i64 end, void *scratch)
     }
 }
 
-/* -- Reducing columns ----------------------------------------------------------------------------------- */
+/* -- Reducing columns ------------------------------------------------------ */
 
 static cc_i64
 columns_chunks(const RtLoop *l)
@@ -660,7 +660,7 @@ loop_columns_join(const void *args, cc_i64 begin, cc_i64 end, void *scratch)
     }
 }
 
-/* -- Planning ----------------------------------------------------------------------------------------- */
+/* -- Planning -------------------------------------------------------------- */
 
 static cc_i64 *
 loop_stride(RtLoop *l, unsigned which)          /* the strides of operands, then of results */

@@ -1,6 +1,6 @@
 /* rt/loop.h - run a fused loop over its iteration space, whatever the layouts of its operands.
  *
- * A loop has ndim axes, the first nkeep of them kept, the rest reduced (nkeep == ndim: elementwise).
+ * A loop has ndim axes, the first nkeep of them kept, the rest reduced (none: elementwise).
  * Its body (compiled C or the interpreter) only sees elements that lie side by side, or single
  * elements; operands that do not lie so are copied through buffers in the L1 cache, here, for both
  * engines. Reductions are done here, too, on what the body leaves in such a buffer.
@@ -59,7 +59,7 @@ typedef struct {
  * written here. */
 void rt_loop_plan(RtLoop *l, CcPhase *phase, uint32_t *nphase, cc_i64 *partial);
 
-/* Copy n elements of `size` bytes; the first is element `first` of the space dim[0..nd), C order. */
+/* Copy n elements of `size` bytes from element `first` of the space dim[0..nd) on, C order. */
 void rt_gather(char *out, const char *in, unsigned size, unsigned nd, const cc_i64 *dim,
                const cc_i64 *stride, cc_i64 first, cc_i64 n);
 void rt_scatter(char *out, const char *in, unsigned size, unsigned nd, const cc_i64 *dim,

@@ -39,7 +39,7 @@ rt_view_pack(CcView *v)
     }
 }
 
-/* -- Copies -------------------------------------------------------------------------------------- */
+/* -- Copies ---------------------------------------------------------------- */
 
 static void
 copy_range(const void *args, cc_i64 begin, cc_i64 end, void *scratch)
@@ -79,7 +79,7 @@ rt_copy_plan(RtCopy *c, CcPhase *phase)
     return n > 0;
 }
 
-/* -- Scans ------------------------------------------------------------------------------------------ */
+/* -- Scans ----------------------------------------------------------------- */
 
 #define SCAN_RUN(T, OP)                                                                           \
     do {                                                                                          \
@@ -166,7 +166,7 @@ rt_scan_plan(RtScan *s, CcPhase *phase)
     return true;
 }
 
-/* -- Indexing ------------------------------------------------------------------------------------------ */
+/* -- Indexing -------------------------------------------------------------- */
 
 static cc_i64
 index_offset(const CcView *v, unsigned lo, unsigned hi, cc_i64 flat)

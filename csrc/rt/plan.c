@@ -1,10 +1,12 @@
 #include "plan.h"
 
 #include "../base/mem.h"
+#include "../gen/gen.h"
 #include "../kern/kern.h"
 #include "plan_heavy.h"
 #include "team.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct CcPlan {
@@ -20,7 +22,7 @@ struct CcPlan {
     const RtVecTable *vec;
 };
 
-/* -- Making ---------------------------------------------------------------------------------------- */
+/* -- Making ---------------------------------------------------------------- */
 
 /* What the errstate may want to know of node r and the uniform nodes below it. */
 static void
@@ -128,7 +130,7 @@ cc_plan_loop(const CcPlan *p, uint32_t group)
 {
     bool loop = p->groups.group[group].kind == CC_GROUP_LOOP;
 
-    return loop && !p->loop[group].no_body ? &p->loop[group] : NULL;
+    return loop && !p->loop[group].copies ? &p->loop[group] : NULL;
 }
 
 void
@@ -138,7 +140,56 @@ cc_plan_set_body(CcPlan *p, uint32_t group, CcBodyFn flat, CcBodyFn row)
     p->body[group].row = row != NULL ? row : flat;
 }
 
-/* -- Binding ----------------------------------------------------------------------------------------- */
+bool
+cc_plan_source(const CcPlan *p, CcBuf *out, CcStatus *st)
+{
+    uint32_t n = 0;
+    const GenLoop **loop = cc_calloc(p->groups.ngroup, sizeof(*loop));
+    bool ok;
+
+    if (loop == NULL) {
+        return cc_fail(st, CC_REASON_NO_MEMORY, "the C of %u groups", p->groups.ngroup);
+    }
+    for (uint32_t k = 0; k < p->groups.ngroup; k++) {
+        if (cc_plan_loop(p, k) != NULL) {
+            loop[n++] = cc_plan_loop(p, k);
+        }
+    }
+    ok = n == 0 || gen_unit(out, loop, n, st);
+    cc_free(loop);
+    return ok;
+}
+
+bool
+cc_plan_link(CcPlan *p, CcFindFn find, void *ctx)
+{
+    for (int set = 0; set < 2; set++) {                 /* look all up before one is set */
+        uint32_t n = 0;
+        for (uint32_t k = 0; k < p->groups.ngroup; k++) {
+            const GenLoop *loop = cc_plan_loop(p, k);
+            char name[24];
+            if (loop == NULL) {
+                continue;
+            }
+            snprintf(name, sizeof(name), "cc_flat_%u", n);
+            CcBodyFn flat = find(ctx, name), row = flat;
+            if (gen_has_row(loop)) {
+                snprintf(name, sizeof(name), "cc_row_%u", n);
+                row = find(ctx, name);
+            }
+            if (flat == NULL || row == NULL) {
+                return false;
+            }
+            if (set) {
+                cc_plan_set_body(p, k, flat, row);
+            }
+            n++;
+        }
+    }
+    return true;
+}
+
+/* -- Binding --------------------------------------------------------------- */
 
 void
 cc_binding_init(CcBinding *b)
@@ -315,7 +366,7 @@ cc_plan_bind(const CcPlan *p, const CcArgIn *params, CcBinding *b, CcStatus *st)
     return true;
 }
 
-/* -- Where values are ------------------------------------------------------------------------------------ */
+/* -- Where values are ------------------------------------------------------ */
 
 static bool
 run_grow(char **block, char **raw, int64_t *have, int64_t need, CcStatus *st)
@@ -423,7 +474,7 @@ view_of_view(const PlanRun *run, CcRef r, const CcView *a, CcView *v)
         return true;
     default:
         return view_reshape(a, v)
-            || cc_fail(run->st, CC_REASON_BAD_GRAPH, "%%%u: its operand does not lie in C order", r);
+            || cc_fail(run->st, CC_REASON_BAD_GRAPH, "%%%u: its operand is not in C order", r);
     }
 }
 
@@ -485,7 +536,7 @@ plan_view(const PlanRun *run, CcRef r, CcView *v)
     return cc_fail(run->st, CC_REASON_BAD_GRAPH, "%%%u is not in memory", r);
 }
 
-/* -- Running loops -------------------------------------------------------------------------------------------- */
+/* -- Running loops --------------------------------------------------------- */
 
 bool
 plan_phases(PlanRun *run, const CcPhase *phase, uint32_t n, const void *args)
@@ -630,7 +681,7 @@ run_loop(PlanRun *run, uint32_t group)
         && plan_phases(run, phase, nphase, l);
 }
 
-/* -- Running ---------------------------------------------------------------------------------------------------- */
+/* -- Running --------------------------------------------------------------- */
 
 static uint32_t
 run_fault_bits(uint32_t rt)

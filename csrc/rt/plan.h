@@ -1,4 +1,4 @@
-/* rt/plan.h - a graph made ready to run: groups, their programs, memory; then one call after the other.
+/* rt/plan.h - a graph made ready to run: groups, their programs, memory; then call after call.
  *
  *     cc_plan_new()     once per graph: fuse, lower
  *     cc_plan_bind()    per call: sizes from the parameters, guards, shapes of the results, memory
@@ -53,7 +53,7 @@ typedef struct {
 
 typedef struct {
     uint32_t bits;                      /* CC_FAULT_* of ir/graph.h: DIVIDE .. ERROR */
-    CcRef node;                         /* the first fault root of the first group that had one; 0 none */
+    CcRef node;                         /* a fault root of the first group with a fault; 0 none */
 } CcFaults;
 
 CcPlan *cc_plan_new(const CcGraph *g, CcStatus *st);
@@ -70,10 +70,18 @@ bool cc_plan_bind(const CcPlan *p, const CcArgIn *params, CcBinding *b, CcStatus
 bool cc_plan_run(const CcPlan *p, const CcArgIn *params, const CcArgIn *outs, CcBinding *b,
                  const CcRunOptions *opt, CcFaults *faults, CcStatus *st);
 
-/* -- Backends ------------------------------------------------------------------------------------ */
+/* -- Backends -------------------------------------------------------------- */
 
 uint32_t cc_plan_ngroups(const CcPlan *p);
 const CcGroup *cc_plan_group(const CcPlan *p, uint32_t group);
+
+/* One C text with the loops of the plan worth compiling; empty when there are none. */
+bool cc_plan_source(const CcPlan *p, CcBuf *out, CcStatus *st);
+
+/* Take the bodies from the object made of that text; find: the address of a function, NULL = it is
+ * not there. False: one is missing, the plan is as it was. No run of the plan may be active. */
+typedef CcBodyFn (*CcFindFn)(void *ctx, const char *name);
+bool cc_plan_link(CcPlan *p, CcFindFn find, void *ctx);
 
 /* The program of a LOOP group that computes something; NULL: nothing to compile. */
 const GenLoop *cc_plan_loop(const CcPlan *p, uint32_t group);

@@ -1,12 +1,12 @@
-/* rt/plan_heavy.c - the groups of a plan that are no loops: moves, scans, indexing, the heavy operations of
- * kern/, the framework's own functions. Fills parameter structs from the views of operands. */
+/* rt/plan_heavy.c - the groups of a plan that are no loops: moves, scans, indexing, the heavy
+ * operations of kern/, the framework's own functions. Fills parameter structs from views. */
 #include "plan_heavy.h"
 
 #include "../kern/kern.h"
 
 #include <string.h>
 
-/* -- Moves ---------------------------------------------------------------------------------------- */
+/* -- Moves ----------------------------------------------------------------- */
 
 static bool
 move_copy(PlanRun *run, const CcView *out, const CcView *in, bool fill)
@@ -70,7 +70,7 @@ run_pad(PlanRun *run, CcRef r, const CcView *out)
     return move_copy(run, &place, &in, false);
 }
 
-/* -- Scans, indexing --------------------------------------------------------------------------------- */
+/* -- Scans, indexing ------------------------------------------------------- */
 
 static bool
 run_scan(PlanRun *run, CcRef r, const CcView *out)
@@ -102,7 +102,7 @@ run_index(PlanRun *run, CcRef r, const CcView *out)
     return !rt_index_plan(&x, &phase) || plan_phases(run, &phase, 1, &x);
 }
 
-/* -- Heavy operations ----------------------------------------------------------------------------------- */
+/* -- Heavy operations ------------------------------------------------------ */
 
 static bool
 heavy_run(PlanRun *run, const KernPlan *plan, const void *args, void **shared)
@@ -240,7 +240,8 @@ run_conv(PlanRun *run, CcRef r, const CcView *out)
     return heavy_run(run, &plan, &c, &c.shared);
 }
 
-/* The kernel wants both results and a packed index; the one nobody asked for goes to the work memory. */
+/* The kernel makes the maxima in any case and wants a packed index; what nobody asked for goes to
+ * the work memory. */
 static bool
 run_pool(PlanRun *run, CcRef r, const CcView *out)
 {
@@ -312,7 +313,7 @@ run_pool_dx(PlanRun *run, CcRef r, const CcView *out)
     return plan_phases(run, plan.phase, plan.nphase, &k);
 }
 
-/* -- The framework's own functions ------------------------------------------------------------------------- */
+/* -- The framework's own functions ----------------------------------------- */
 
 enum { EXTERN_VIEWS = 64 };
 

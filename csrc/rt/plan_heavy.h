@@ -1,5 +1,5 @@
-/* rt/plan_heavy.h - one run of a plan, shared by rt/plan.c (loops, memory) and rt/plan_heavy.c (every
- * other kind of group). Included by these two only. */
+/* rt/plan_heavy.h - one run of a plan, shared by rt/plan.c (loops, memory) and rt/plan_heavy.c
+ * (every other kind of group). Included by these two only. */
 #ifndef CC_RT_PLAN_HEAVY_H
 #define CC_RT_PLAN_HEAVY_H
 

@@ -26,7 +26,7 @@ typedef union {
 
 struct RtReduceTable {
     /* Reduce n >= 1 elements of type t at p to one: *out is 8 bytes, the element at its start.
-     * ARGMAX and ARGMIN: *out is the place (i64) and *best the element. ANY and ALL: t = u8, 0/1. */
+     * ARGMAX and ARGMIN: *out is the place (i64), *best the element. ANY and ALL: t = u8. */
     void (*block)(RtRed red, CcVType t, const char *p, cc_i64 n, char *out, char *best);
 
     /* acc[i] = acc[i] (op) p[i] for n elements; the order of the operands is kept. Not ARG. */

@@ -1,6 +1,6 @@
 /* rt/vprog.h - a fused loop's work on one element, as a straight line of vector instructions.
  *
- * Made by gen/lower.c from a LOOP group, executed by kern/interp.c, printed as C by gen/. Values are
+ * Made by gen/lower.c from a LOOP group, run by kern/interp.c, printed as C by gen/. Values are
  * named by the index of their instruction; operands of instruction i are < i. Types are those of
  * registers: bools are masks, as wide as the numbers they were made from, and are converted where
  * another width is needed; in memory a bool is a byte.
@@ -85,7 +85,7 @@ enum { CC_VCHUNK = 512, CC_VREG_BYTES = CC_VCHUNK * 8 };
 void rt_vprog_init(CcVProg *p);
 void rt_vprog_fini(CcVProg *p);
 
-/* Append; returns the value's index or CC_V_NONE (no memory, or the program is full: NO_LOWERING). */
+/* Append; the value's index, or CC_V_NONE: NO_MEMORY, or the program is full: NO_LOWERING. */
 uint16_t rt_vprog_push(CcVProg *p, CcVIns ins, CcStatus *st);
 
 /* Assign registers and find min_size; the last step. */
@@ -96,7 +96,7 @@ cc_i64 rt_vprog_scratch(const CcVProg *p);
 
 typedef struct RtReduceTable RtReduceTable;
 
-/* -- Engines, one per ISA level ----------------------------------------------------------------- */
+/* -- Engines, one per ISA level -------------------------------------------- */
 
 typedef struct {
     const char *name;

@@ -1,5 +1,5 @@
-/* tests/c/test_interp.c - each elementwise op with each dtype it exists for, against plain scalar C that
- * says what NumPy computes. */
+/* tests/c/test_interp.c - each elementwise op with each dtype it exists for, against plain scalar C
+ * that says what NumPy computes. */
 #include "plan_run.h"
 
 #include "ir/build.h"
@@ -81,7 +81,7 @@ fill(char *p, CcDtype dt)
     }
 }
 
-/* -- The reference ------------------------------------------------------------------------------ */
+/* -- The reference --------------------------------------------------------- */
 
 #define FLOAT_REF(T, name, F)                                                                     \
     static bool name(CcOp op, T a, T b, T *out)                                                   \
@@ -194,7 +194,9 @@ ref_int(CcOp op, unsigned bits, wide a, wide b, wide *out)
     case CC_OP_BOR: *out = a | b; break;
     case CC_OP_BXOR: *out = a ^ b; break;
     case CC_OP_BNOT: *out = ~a; break;
-    case CC_OP_SHL: *out = b < 0 || b >= bits ? 0 : (wide)((uint64_t)a * (uint64_t)(one << b)); break;
+    case CC_OP_SHL:
+        *out = b < 0 || b >= bits ? 0 : (wide)((uint64_t)a * (uint64_t)(one << b));
+        break;
     case CC_OP_SHR: *out = b < 0 || b >= bits ? (a < 0 ? -1 : 0) : a >> b; break;
     default: return false;
     }
@@ -221,7 +223,7 @@ ref_math(CcOp op, double a, double b, double *out)
     return true;
 }
 
-/* -- Comparing ------------------------------------------------------------------------------------ */
+/* -- Comparing ------------------------------------------------------------- */
 
 static bool
 close_to(double got, double want, bool f32)
@@ -276,7 +278,7 @@ judge(CcOp op, CcDtype dt, CcDtype res, Value a, Value b, const char *got)
     return memcmp(cut, got, cc_dtype_info[dt].size) == 0;
 }
 
-/* -- Every op ---------------------------------------------------------------------------------------- */
+/* -- Every op -------------------------------------------------------------- */
 
 static bool
 open_one(PrRun *r, CcOp op, CcDtype dt)
@@ -313,7 +315,8 @@ test_each_op(void)
                 pr_close(&r);
                 continue;
             }
-            PrArray in[2] = {pr_array(size, 1, &(int64_t){COUNT}), pr_array(size, 1, &(int64_t){COUNT})};
+            PrArray in[2] = {pr_array(size, 1, &(int64_t){COUNT}),
+                             pr_array(size, 1, &(int64_t){COUNT})};
             fill(in[0].data, dt);
             fill(in[1].data, dt);
             in[0].dim[0] = in[1].dim[0] = n;
@@ -326,9 +329,9 @@ test_each_op(void)
                 judged += right >= 0;
                 if (right == 0 && wrong++ == 0) {
                     Value g = get(res, r.out[0].data + k * cc_dtype_info[res].size);
-                    printf("%s %s: (%.17g, %.17g) (%lld, %lld) -> %.17g %lld\n", cc_op_info[op].name,
-                           cc_dtype_info[dt].text, a.d, b.d, (long long)a.i, (long long)b.i, g.d,
-                           (long long)g.i);
+                    printf("%s %s: (%.17g, %.17g) (%lld, %lld) -> %.17g %lld\n",
+                           cc_op_info[op].name, cc_dtype_info[dt].text, a.d, b.d, (long long)a.i,
+                           (long long)b.i, g.d, (long long)g.i);
                 }
             }
             T_CHECK(wrong == 0);
@@ -391,7 +394,8 @@ test_each_cast(void)
             if (from == to) {
                 continue;
             }
-            snprintf(text, sizeof(text), "%%1 = PARAM[strided] %s[n1]\n%%2 = CAST %s[n1] %%1\nout %%2\n",
+            snprintf(text, sizeof(text),
+                     "%%1 = PARAM[strided] %s[n1]\n%%2 = CAST %s[n1] %%1\nout %%2\n",
                      cc_dtype_info[from].text, cc_dtype_info[to].text);
             T_CHECK(pr_open(&r, text));
             PrArray in = pr_array(si, 1, &(int64_t){COUNT});

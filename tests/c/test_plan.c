@@ -261,6 +261,182 @@ test_matmul_then_bias(void)
     pr_close(&r);
 }
 
+/* The error of a pairwise sum grows with log2(n): a few units in the last place. The bits are the
+ * same for one thread and for four, whatever axis is reduced. */
+static void
+test_sums_are_accurate_and_do_not_depend_on_threads(void)
+{
+    static const char *const text[] = {
+        "%1 = PARAM[c] f32[n1,n2]\n%2 = SUM[axes=0,1] f32[] %1\nout %2\n",
+        "%1 = PARAM[c] f32[n1,n2]\n%2 = SUM[axes=0] f32[n2] %1\nout %2\n",
+        "%1 = PARAM[c] f32[n1,n2]\n%2 = SUM[axes=1] f32[n1] %1\nout %2\n",
+    };
+    static const int64_t sizes[][2] = {{1000, 2001}, {9000, 33}, {3, 200001}, {200001, 2}};
+
+    for (unsigned s = 0; s < 4; s++) {
+        int64_t total = sizes[s][0] * sizes[s][1];
+        PrArray in = pr_array(4, 2, sizes[s]);
+        float *x = (float *)(void *)in.data;
+        for (int64_t i = 0; i < total; i++) {
+            x[i] = 0.1f + (float)(i * 2654435761u % 1000) * 1e-4f;
+        }
+        for (unsigned t = 0; t < 3; t++) {
+            PrRun r;
+            float one[1 << 18];
+            int wrong = 0;
+            T_CHECK(pr_open(&r, text[t]));
+            T_CHECK(pr_call(&r, &in, &(CcRunOptions){.threads = 1}));
+            int64_t results = t == 0 ? 1 : sizes[s][2 - t];
+            memcpy(one, r.out[0].data, (size_t)results * 4);
+            T_CHECK(pr_call(&r, &in, &(CcRunOptions){.threads = 4}));
+            T_CHECK(memcmp(one, r.out[0].data, (size_t)results * 4) == 0);
+            for (int64_t o = 0; o < results && o < 50; o++) {
+                double want = 0;
+                int64_t step = t == 1 ? sizes[s][1] : 1, count = total / results;
+                for (int64_t i = 0; i < count; i++) {
+                    want += (double)x[(t == 2 ? o * sizes[s][1] : o) + i * step];
+                }
+                wrong += fabs((double)one[o] - want) > 6 * 1.2e-7 * want;
+            }
+            T_CHECK(wrong == 0);
+            pr_close(&r);
+        }
+        pr_free(&in);
+    }
+}
+
+/* Outputs that are parameters, constants, iotas, views, reordered or named twice; reshapes of such. */
+static void
+test_any_node_may_be_an_output(void)
+{
+    PrRun r;
+    const int64_t dims[2] = {3, 4};
+    PrArray in = pr_array(8, 2, dims);
+
+    fill(&in, 12, 0, 1);
+    T_CHECK(pr_open(&r, "%1 = PARAM[f] f64[n1,n2]\n%2 = NEG f64[n1,n2] %1\n%3 = CONST i64[] 5\n"
+                        "%4 = CONST i64[] -2\n%5 = IOTA i64[n2] %3 %4\n%6 = RESHAPE f64[n1*n2] %2\n"
+                        "%7 = ADD f64[n1*n2] %6 %6\n%8 = RESHAPE f64[n1*n2] %1\n"
+                        "%9 = SUM[axes=0] f64[] %7\n%10 = ABS f64[] %9\n"
+                        "out %1 %2:order=1,0 %2 %3 %5 %6 %7 %8 %10 %10\n"));
+    in.stride[0] = 8;                                   /* element (i, k) is i + 3 k */
+    in.stride[1] = 24;
+    T_CHECK(pr_call(&r, &in, NULL));
+    for (int i = 0; i < 3; i++) {
+        for (int k = 0; k < 4; k++) {
+            double x = i + 3 * k;
+            int c = i * 4 + k;
+            T_CHECK(F64(r, 0)[c] == x && F64(r, 1)[i + 3 * k] == -x && F64(r, 2)[c] == -x);
+            T_CHECK(F64(r, 5)[c] == -x && F64(r, 6)[c] == -2 * x && F64(r, 7)[c] == x);
+        }
+    }
+    T_CHECK(I64(r, 3)[0] == 5 && I64(r, 4)[3] == -1);
+    T_CHECK(F64(r, 8)[0] == 132 && F64(r, 9)[0] == 132);
+    pr_free(&in);
+    pr_close(&r);
+}
+
+static void
+test_nothing_to_do(void)
+{
+    PrRun r;
+    const int64_t a[2] = {3, 0}, b[2] = {0, 2}, none[1] = {0};
+
+    T_CHECK(pr_open(&r, "%1 = PARAM[c] f64[n1,n2]\n%2 = PARAM[c] f64[n2,n3]\n"
+                        "%3 = MATMUL[ta=0 tb=0] f64[n1,n3] %1 %2\n"
+                        "%4 = CUMSUM[axis=1] f64[n1,n2] %1\n"
+                        "%5 = SUM[axes=1] f64[n1] %1\n%6 = PARAM[c] i64[n2]\n"
+                        "%7 = GATHER[axis=1] f64[n1,n2] %1 %6\n%8 = MAX[axes=1] f64[n1] %1\n"
+                        "out %3 %4 %5 %7 %8\n"));
+    PrArray in[3] = {pr_array(8, 2, a), pr_array(8, 2, b), pr_array(8, 1, none)};
+    T_CHECK(pr_call(&r, in, NULL));
+    for (int i = 0; i < 6; i++) {
+        T_CHECK(F64(r, 0)[i] == 0 && F64(r, 2)[i / 2] == 0);
+    }
+    T_CHECK(r.faults.bits == CC_FAULT_ERROR);           /* the maximum of nothing */
+    for (int k = 0; k < 3; k++) {
+        pr_free(&in[k]);
+    }
+    pr_close(&r);
+}
+
+static double
+dot(const PrArray *a, const PrArray *b, int n)
+{
+    double sum = 0;
+
+    for (int i = 0; i < n; i++) {
+        sum += ((double *)(void *)a->data)[i] * ((double *)(void *)b->data)[i];
+    }
+    return sum;
+}
+
+/* Forward against the sum itself; a gradient is the transposed map: <dy, x * w> = <dx, x> and
+ * <dw, w>. */
+static void
+test_convolution_and_its_gradients(void)
+{
+    PrRun r;
+    const int64_t x[4] = {2, 4, 7, 6}, w[4] = {6, 2, 3, 2}, y[4] = {2, 6, 4, 6};
+
+    T_CHECK(pr_open(&r,
+        "%1 = PARAM[c] f64[n1,4,7,6]\n%2 = PARAM[c] f64[6,2,3,2]\n%3 = PARAM[c] f64[n1,6,4,6]\n"
+        "%4 = CONV2D[stride=2,1 pad=1,1,0,1 dilation=1,1 groups=2] f64[n1,6,4,6] %1 %2\n"
+        "%5 = CONV2D_DX[stride=2,1 pad=1,1,0,1 dilation=1,1 groups=2] f64[n1,4,7,6] %3 %2\n"
+        "%6 = CONV2D_DW[stride=2,1 pad=1,1,0,1 dilation=1,1 groups=2] f64[6,2,3,2] %3 %1\n"
+        "out %4 %5 %6\n"));
+    PrArray in[3] = {pr_array(8, 4, x), pr_array(8, 4, w), pr_array(8, 4, y)};
+    fill(&in[0], 336, -1, 0.01);
+    fill(&in[1], 72, 2, -0.07);
+    fill(&in[2], 288, -3, 0.02);
+    T_CHECK(pr_call(&r, in, NULL));
+    int wrong = 0;
+    for (int i = 0; i < 288; i++) {
+        int n = i / 144, o = i / 24 % 6, h = i / 6 % 4, v = i % 6;
+        double sum = 0;
+        for (int k = 0; k < 12; k++) {
+            int c = k / 6, yy = h * 2 - 1 + k / 2 % 3, xx = v + k % 2;
+            bool inside = yy >= 0 && yy < 7 && xx < 6;
+            sum += inside ? (-1 + 0.01 * (n * 168 + (o / 3 * 2 + c) * 42 + yy * 6 + xx))
+                          * (2 + -0.07 * (o * 12 + k)) : 0;
+        }
+        wrong += fabs(F64(r, 0)[i] - sum) > 1e-12;
+    }
+    T_CHECK(wrong == 0);
+    double both = dot(&in[2], &r.out[0], 288);
+    T_CHECK(fabs(dot(&in[0], &r.out[1], 336) - both) < 1e-9 * fabs(both));
+    T_CHECK(fabs(dot(&in[1], &r.out[2], 72) - both) < 1e-9 * fabs(both));
+    for (int k = 0; k < 3; k++) {
+        pr_free(&in[k]);
+    }
+    pr_close(&r);
+}
+
+static void
+test_pooling(void)
+{
+    PrRun r;
+    const int64_t x[4] = {1, 2, 4, 5};
+
+    T_CHECK(pr_open(&r, "%1 = PARAM[c] f64[n1,2,4,5]\n"
+                        "%2 = MAXPOOL2D[k=2,2 stride=2,2 pad=0,0,1,0] f64[n1,2,2,3] %1\n"
+                        "%3 = MAXPOOL2D_ARG[k=2,2 stride=2,2 pad=0,0,1,0] i64[n1,2,2,3] %1\n"
+                        "%4 = MAXPOOL2D_DX f64[n1,2,4,5] %2 %3\nout %2 %3 %4\n"));
+    PrArray in = pr_array(8, 4, x);
+    fill(&in, 40, 0, 1);
+    T_CHECK(pr_call(&r, &in, NULL));
+    static const int64_t place[6] = {5, 7, 9, 15, 17, 19};
+    double sum = 0;
+    for (int i = 0; i < 12; i++) {
+        T_CHECK(I64(r, 1)[i] == place[i % 6]);
+        T_CHECK(F64(r, 0)[i] == (double)(place[i % 6] + i / 6 * 20));
+        sum += F64(r, 0)[i] - F64(r, 2)[place[i % 6] + i / 6 * 20];
+    }
+    T_CHECK(sum == 0 && F64(r, 2)[0] == 0);
+    pr_free(&in);
+    pr_close(&r);
+}
+
 static void
 test_faults_only_of_roots(void)
 {
@@ -356,6 +532,11 @@ main(void)
     test_moves();
     test_index_and_places();
     test_matmul_then_bias();
+    test_sums_are_accurate_and_do_not_depend_on_threads();
+    test_any_node_may_be_an_output();
+    test_nothing_to_do();
+    test_convolution_and_its_gradients();
+    test_pooling();
     test_faults_only_of_roots();
     test_extern_in_order();
     test_every_allocation_may_fail();
