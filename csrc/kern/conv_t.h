@@ -12,6 +12,9 @@
  *   cols    [k][position]: each step of k is a shifted copy of the rows, k-major. For short k
  *           (first layers) and for small images, where a tile must span rows.
  *
+ * Where the output has contiguous planes, cols form turns the tile (`planes`): the weights are
+ * broadcast, vectors run along the positions, and the tile is the user's memory.
+ *
  * In cols form, and for 1x1 windows in rows form (`flat`), the positions of a task are one long
  * row; else tiles stay inside output rows. The weight gradient uses the same packed input as the
  * broadcast operand with rows and k exchanged: rows = window elements, k = positions. It is
@@ -118,17 +121,16 @@ conv_pack_shifted(const KernConv *c, const KT *row, int64_t kw, KT *dst)
     move_zero(dst + w1, c->p.out_w - w1);
 }
 
-/* Cols form: output rows oh0.. of one image at positions pos.. of [k][positions]. */
+/* Cols form: output rows oh0.. of one image into [k][line]. */
 static void
-conv_pack_cols(const KernConv *c, const KT *in, int64_t oh0, int64_t rows, KT *dst,
-               int64_t positions)
+conv_pack_cols(const KernConv *c, const KT *in, int64_t oh0, int64_t rows, KT *dst, int64_t line)
 {
     for (int64_t k = 0; k < c->p.k; k++) {
         int64_t tap = k / c->p.ic, kh = tap / c->kw, kw = tap % c->kw;
         const KT *plane = in + k % c->p.ic * c->p.is[1];
 
         for (int64_t r = 0; r < rows; r++) {
-            KT *to = dst + k * positions + r * c->p.out_w;
+            KT *to = dst + k * line + r * c->p.out_w;
             int64_t row = conv_source_row(c, (oh0 + r) * c->p.sh + kh * c->dil_h);
 
             if (row < 0) {
@@ -145,6 +147,7 @@ conv_pack_cols(const KernConv *c, const KT *in, int64_t oh0, int64_t rows, KT *d
 typedef struct {
     int64_t image, images, row, rows;   /* images image.., output rows row.. */
     int64_t positions;                  /* images * rows * out_w */
+    int64_t line;                       /* cols form: elements from one k to the next */
     int64_t group;                      /* whose input is packed, -1 = none */
 } ConvBlock;
 
@@ -158,6 +161,7 @@ conv_block(const KernConv *c, int64_t index)
     b.row = index % c->p.row_blocks * c->p.row_block;
     b.rows = conv_min(c->p.out_h - b.row, c->p.row_block);
     b.positions = b.images * b.rows * c->p.out_w;
+    b.line = c->p.planes ? gemm_ceil(b.positions, KW) * KW : b.positions;
     return b;
 }
 
@@ -166,7 +170,7 @@ static int64_t
 conv_input_size(const KernConv *c, int64_t images, int64_t rows)
 {
     if (c->p.cols) {
-        return c->p.k * images * rows * c->p.out_w;
+        return c->p.k * gemm_ceil(images * rows * c->p.out_w, KW) * KW;
     }
     return images * ((rows - 1) * c->p.sh + (c->kh - 1) * c->dil_h + 1) * c->p.block_w * c->p.ic;
 }
@@ -184,12 +188,14 @@ conv_pack_input(const KernConv *c, ConvBlock *b, int64_t group, const KT *in, KT
         const KT *image = in + (b->image + i) * c->p.is[0] + group * c->p.ic * c->p.is[1];
 
         if (c->p.cols) {
-            conv_pack_cols(c, image, b->row, b->rows, dst + i * b->rows * c->p.out_w,
-                           b->positions);
+            conv_pack_cols(c, image, b->row, b->rows, dst + i * b->rows * c->p.out_w, b->line);
         } else {
             conv_pack_rows(c, image, b->row * c->p.sh, rows,
                            dst + i * rows * c->p.block_w * c->p.ic);
         }
+    }
+    if (c->p.planes) {
+        move_pad_cols(dst, b->line, c->p.k, b->positions, b->line);
     }
 }
 
@@ -284,6 +290,57 @@ conv_epilogue(const KernConv *c, KT *out, KT *tile, int64_t image, int64_t row, 
     }
 }
 
+/* Channels i.. i + mr of a panel over all positions of a block, straight into the output. */
+static void
+conv_plane_rows(const KernConv *c, const ConvBlock *b, const KT *input, const KT *w, int64_t mr,
+                KT *to, KT *tile)
+{
+    static const int64_t zero[1] = {0};
+
+    for (int64_t j = 0; j < b->positions; j += UKR_NR) {
+        int64_t cols = conv_min(b->positions - j, UKR_NR);
+        bool whole = cols % KW == 0;
+        KT *at = whole ? to + j : tile;
+        UkrFn fn = ukr_fn[cols > KW][mr - 1];
+
+        for (int64_t k = 0; k == 0 || k < c->p.k; k += CONV_KC) {
+            fn(1, conv_min(c->p.k - k, CONV_KC), w + k * UKR_NR, zero, 1, UKR_NR,
+               input + k * b->line + j, b->line, at, whole ? c->p.os[1] : UKR_NR, k > 0);
+        }
+        if (!whole) {
+            kern_move(to + j, c->p.os[1], 1, tile, UKR_NR, 1, mr, cols);
+        }
+    }
+}
+
+/* One panel in planes form, bias and relu included. */
+static void
+conv_planes(const KernConv *c, const ConvBlock *b, const KT *input, const KT *w, KT *to,
+            const KT *bias, int64_t cols, KT *tile)
+{
+    for (int64_t i = 0, mr; i < cols; i += mr) {
+        mr = ukr_rows(cols - i);
+        conv_plane_rows(c, b, input, w + i, mr, to + i * c->p.os[1], tile);
+        for (int64_t r = i; c->epi != KERN_EPI_STORE && r < i + mr; r++) {
+            KT *row = to + r * c->p.os[1];
+            KV add = UKR_SPLAT(bias[r]);
+            bool relu = c->epi == KERN_EPI_BIAS_RELU;
+            int64_t j = 0;
+
+            for (; j + KW <= b->positions; j += KW) {
+                KV x = ukr_load(row + j) + add;
+
+                ukr_store(row + j, relu ? ukr_relu(x) : x);
+            }
+            for (; j < b->positions; j++) {
+                KT x = row[j] + bias[r];
+
+                row[j] = relu && x < 0 ? 0 : x;
+            }
+        }
+    }
+}
+
 /* One panel over the packed block. */
 static void
 conv_panel(const KernConv *c, const ConvBlock *b, const KT *input, const int64_t *off, int64_t panel,
@@ -294,8 +351,14 @@ conv_panel(const KernConv *c, const ConvBlock *b, const KT *input, const int64_t
     int64_t channel = panel / c->p.panels * c->p.oc + o;
     int64_t width = c->p.out_w, line = c->p.block_w * c->p.ic;
 
+    if (c->p.planes) {
+        conv_planes(c, b, input, w,
+                    out + b->image * c->p.os[0] + channel * c->p.os[1] + b->row * c->p.os[2],
+                    c->epi == KERN_EPI_STORE ? NULL : (const KT *)c->bias + channel, cols, tile);
+        return;
+    }
     if (c->p.cols) {
-        conv_positions(c, input, off, 1, b->positions, b->positions, w, cols, tile);
+        conv_positions(c, input, off, 1, b->line, b->positions, w, cols, tile);
         for (int64_t i = 0; i < b->images; i++) {
             conv_epilogue(c, out, tile + i * b->rows * width * UKR_NR, b->image + i, b->row, b->rows,
                           channel, cols);
@@ -394,7 +457,7 @@ conv_weights_block(const KernConv *c, const ConvBlock *b, const KT *input, const
 
     off[0] = 0;
     if (c->p.cols) {
-        sam = b->positions;
+        sam = b->line;
         sak = 1;
     } else if (!c->p.flat) {
         nseg = b->images * b->rows;
@@ -535,9 +598,10 @@ conv_orient_dx(KernConv *c)
     }
 }
 
-/* The form of the packed input, and blocks of it that fit the caches. */
+/* The form of the packed input, and blocks of it that fit the caches. A block should have `want`
+ * positions; `window`: forward or input gradient. */
 static void
-conv_cut(KernConv *c, int64_t want)
+conv_cut(KernConv *c, int64_t want, bool window)
 {
     bool point = c->kh == 1 && c->kw == 1 && c->p.sh == 1 && c->p.sw == 1;
     int64_t item = sizeof(KT), line, blocks, whole;
@@ -547,6 +611,9 @@ conv_cut(KernConv *c, int64_t want)
     c->p.block_w = conv_max((c->p.out_w - 1) * c->p.sw + (c->kw - 1) * c->dil_w + 1, 1);
     c->p.cols = !point && (c->p.k <= CONV_COLS_K || c->p.out_w < CONV_COLS_W);
     c->p.flat = !c->p.cols && point;
+    whole = c->p.out_h * c->p.out_w;
+    c->p.planes = window && c->p.cols && c->epi != KERN_EPI_HOOK && whole >= 2 * UKR_NR
+               && c->p.os[3] == 1 && c->p.os[2] == c->p.out_w;
     c->p.nseg = c->p.cols ? 1 : c->dil_w == 1 ? c->kh : c->kh * c->kw;
     c->p.run = c->p.k / c->p.nseg;
     line = conv_max(c->p.out_w * UKR_NR * item, 1);
@@ -555,11 +622,10 @@ conv_cut(KernConv *c, int64_t want)
     c->p.row_block = conv_max(c->p.out_h, 1);
     while (c->p.row_block > 1
            && (conv_input_size(c, 1, c->p.row_block) * item > CONV_INPUT
-               || (c->p.cols && c->p.row_block * line > CONV_TILE))) {
+               || (c->p.cols && !c->p.planes && c->p.row_block * line > CONV_TILE))) {
         c->p.row_block = gemm_ceil(c->p.row_block, 2);
     }
-    whole = c->p.out_h * c->p.out_w;
-    if (c->p.cols && c->p.row_block == c->p.out_h && whole < want && whole > 0) {
+    if (c->p.cols && !c->p.planes && c->p.row_block == c->p.out_h && whole < want && whole > 0) {
         c->p.images = conv_max(conv_min(gemm_ceil(want, whole), gemm_ceil(c->n, 4)), 1);
         while (c->p.images > 1
                && conv_input_size(c, c->p.images, c->p.out_h) * item > CONV_INPUT) {
@@ -586,6 +652,15 @@ conv_share_panels(KernConv *c, int64_t units)
     c->p.panel_groups = gemm_ceil(total, c->p.group_panels);
 }
 
+static int64_t
+conv_tile_rows(const KernConv *c)
+{
+    if (c->p.planes) {
+        return UKR_MR;
+    }
+    return (c->p.cols ? c->p.images * c->p.row_block : c->p.epi_rows) * c->p.out_w;
+}
+
 static bool
 conv_empty(const KernConv *c)
 {
@@ -602,7 +677,7 @@ conv_plan_window(KernConv *c, KernPlan *plan, CcPhaseFn run)
     if (conv_empty(c)) {
         return;
     }
-    conv_cut(c, 4 * UKR_MR);
+    conv_cut(c, 4 * UKR_MR, true);
     blocks = gemm_ceil(c->n, c->p.images) * c->p.row_blocks;
     conv_share_panels(c, blocks);
     panels = c->groups * c->p.panels;
@@ -619,8 +694,7 @@ conv_plan_window(KernConv *c, KernPlan *plan, CcPhaseFn run)
         .size = blocks * c->p.panel_groups,
         .grain = 1,
         .scratch = conv_offsets_bytes(c->p.nseg) + conv_input_bytes(c)
-                 + gemm_round((c->p.cols ? c->p.images * c->p.row_block : c->p.epi_rows)
-                              * c->p.out_w * UKR_NR * item),
+                 + gemm_round(conv_tile_rows(c) * UKR_NR * item),
         .work = flops / (UKR_NR * 1.2)};
     plan->nphase = 2;
 }
@@ -650,7 +724,7 @@ conv_plan_dw(KernConv *c, KernPlan *plan)
     if (c->p.oc <= 0 || c->p.ic <= 0 || c->kh <= 0 || c->kw <= 0) {
         return;
     }
-    conv_cut(c, 256);
+    conv_cut(c, 256, false);
     conv_share_panels(c, c->p.splits);
     panels = c->groups * c->p.panels;
     panel = c->p.k * UKR_NR;
