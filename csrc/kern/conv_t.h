@@ -2,7 +2,7 @@
  *
  * Forward and input gradient are one problem: slide a window over an input I, weights packed as
  * [group][panel][kh][kw][ic][NR], into an output O. The input gradient is the convolution of y's
- * gradient, spread out by zeros when the stride is not 1, with flipped weights.
+ * gradient with flipped weights, in stride_h * stride_w interleaved parts.
  *
  * A task is a block of output rows of one image (or a few whole small images). It brings the input
  * it needs into its scratch, halo included, in one of two forms, and runs the micro-kernel on it:
@@ -386,11 +386,12 @@ conv_window(const KernConv *c, int64_t *off)
 {
     int64_t line = c->p.block_w * c->p.ic;
 
-    for (int64_t s = 0; s < c->p.nseg; s++) {
+    off[0] = 0;
+    for (int64_t s = 0; s < c->p.nseg && !c->p.cols; s++) {
         int64_t kh = c->p.nseg == c->kh ? s : s / c->kw;
         int64_t kw = c->p.nseg == c->kh ? 0 : s % c->kw;
 
-        off[s] = c->p.cols ? 0 : kh * c->dil_h * line + kw * c->dil_w * c->p.ic;
+        off[s] = kh * c->dil_h * line + kw * c->dil_w * c->p.ic;
     }
 }
 
@@ -433,14 +434,6 @@ conv_run_forward(const void *args, cc_i64 begin, cc_i64 end, void *scratch)
     const KernConv *c = args;
 
     conv_run(c, c->x, c->y, begin, end, scratch);
-}
-
-static void
-conv_run_dx(const void *args, cc_i64 begin, cc_i64 end, void *scratch)
-{
-    const KernConv *c = args;
-
-    conv_run(c, c->y, c->x, begin, end, scratch);
 }
 
 /* -- Weight gradient ----------------------------------------------------------------------------------- */
@@ -578,24 +571,60 @@ conv_orient_forward(KernConv *c)
     }
 }
 
-static void
-conv_orient_dx(KernConv *c)
+/* One axis of a part of the input gradient, see conv_orient_dx. */
+typedef struct {
+    int64_t first, taps, before, size;  /* weights first, first + stride, ...; padding; outputs */
+} ConvAxis;
+
+static ConvAxis
+conv_axis(int64_t size, int64_t kernel, int64_t stride, int64_t pad, int64_t part)
 {
+    ConvAxis a;
+
+    a.first = ((part + pad) % stride + stride) % stride;
+    a.taps = a.first < kernel ? gemm_ceil(kernel - a.first, stride) : 0;
+    a.before = a.taps - 1 - (part + pad - a.first) / stride;
+    a.size = size > part ? gemm_ceil(size - part, stride) : 0;
+    return a;
+}
+
+/* The input gradient in parts: the rows h = part_h + i * stride_h of x, and columns alike, are a
+ * convolution of stride 1 with every stride-th weight. Dilated windows are one part, which spreads
+ * y's gradient out by zeros. */
+static int64_t
+conv_parts(const KernConv *c)
+{
+    return c->dil_h == 1 && c->dil_w == 1 ? c->stride_h * c->stride_w : 1;
+}
+
+static void
+conv_orient_dx(KernConv *c, int64_t part)
+{
+    bool split = conv_parts(c) > 1;
+    int64_t part_h = split ? part / c->stride_w : 0, part_w = split ? part % c->stride_w : 0;
+    int64_t step_h = split ? c->stride_h : 1, step_w = split ? c->stride_w : 1;
+    ConvAxis h = conv_axis(c->h, c->kh, step_h, c->pad_top, part_h);
+    ConvAxis w = conv_axis(c->w, c->kw, step_w, c->pad_left, part_w);
+
     c->p.in_h = kern_conv_out(c->h, c->kh, c->stride_h, c->dil_h, c->pad_top + c->pad_bottom);
     c->p.in_w = kern_conv_out(c->w, c->kw, c->stride_w, c->dil_w, c->pad_left + c->pad_right);
     c->p.ic = c->oc / c->groups, c->p.oc = c->c / c->groups;
-    c->p.out_h = c->h, c->p.out_w = c->w;
-    c->p.zoom_h = c->stride_h, c->p.zoom_w = c->stride_w;
+    c->p.out_h = h.size, c->p.out_w = w.size;
+    c->p.zoom_h = split ? 1 : c->stride_h, c->p.zoom_w = split ? 1 : c->stride_w;
     c->p.sh = c->p.sw = 1;
-    c->p.top = (c->kh - 1) * c->dil_h - c->pad_top;
-    c->p.left = (c->kw - 1) * c->dil_w - c->pad_left;
-    c->p.ko = c->ws[1], c->p.ki = c->ws[0], c->p.kh = -c->ws[2], c->p.kw = -c->ws[3];
+    c->p.top = split ? h.before : (c->kh - 1) * c->dil_h - c->pad_top;
+    c->p.left = split ? w.before : (c->kw - 1) * c->dil_w - c->pad_left;
+    c->p.ko = c->ws[1], c->p.ki = c->ws[0];
+    c->p.kh = -step_h * c->ws[2], c->p.kw = -step_w * c->ws[3];
     c->p.kg = c->p.ic * c->ws[0];
-    c->p.k0 = (c->kh - 1) * c->ws[2] + (c->kw - 1) * c->ws[3];
+    c->p.k0 = (h.first + (h.taps - 1) * step_h) * c->ws[2]
+            + (w.first + (w.taps - 1) * step_w) * c->ws[3];
     for (int i = 0; i < 4; i++) {
         c->p.is[i] = c->ys[i];
-        c->p.os[i] = c->xs[i];
+        c->p.os[i] = c->xs[i] * (i == 2 ? step_h : i == 3 ? step_w : 1);
     }
+    c->x = c->x == NULL ? NULL : (KT *)c->x + part_h * c->xs[2] + part_w * c->xs[3];
+    c->kh = h.taps, c->kw = w.taps;     /* a copy's: the phases see one part at a time */
 }
 
 /* The form of the packed input, and blocks of it that fit the caches. A block should have `want`
@@ -667,51 +696,122 @@ conv_empty(const KernConv *c)
     return c->n <= 0 || c->p.oc <= 0 || c->p.out_h <= 0 || c->p.out_w <= 0;
 }
 
-static void
-conv_plan_window(KernConv *c, KernPlan *plan, CcPhaseFn run)
+/* Cut an oriented problem; how many tasks it makes. */
+static int64_t
+conv_tasks(KernConv *c)
 {
-    int64_t item = sizeof(KT), blocks, panels, panel;
-    double flops;
+    int64_t blocks;
 
-    *plan = (KernPlan){.nphase = 0};
-    if (conv_empty(c)) {
-        return;
-    }
     conv_cut(c, 4 * UKR_MR, true);
     blocks = gemm_ceil(c->n, c->p.images) * c->p.row_blocks;
     conv_share_panels(c, blocks);
-    panels = c->groups * c->p.panels;
-    panel = c->p.k * UKR_NR;
-    flops = (double)c->n * (double)(c->p.out_h * c->p.out_w) * (double)(panels * panel);
-    plan->shared = (size_t)gemm_round(panels * panel * item);
-    plan->phase[0] = (CcPhase){.fn = conv_pack_weights,
-                               .size = panels,
-                               .grain = gemm_ceil(8192, panel + 1),
-                               .scratch = gemm_round(panel * item),
-                               .work = (double)(panels * panel) * 0.5};
-    plan->phase[1] = (CcPhase){
-        .fn = run,
-        .size = blocks * c->p.panel_groups,
-        .grain = 1,
-        .scratch = conv_offsets_bytes(c->p.nseg) + conv_input_bytes(c)
-                 + gemm_round(conv_tile_rows(c) * UKR_NR * item),
-        .work = flops / (UKR_NR * 1.2)};
-    plan->nphase = 2;
+    return blocks * c->p.panel_groups;
+}
+
+/* Add an oriented and cut problem to the two phases of a plan. */
+static void
+conv_plan_add(const KernConv *c, KernPlan *plan, int64_t tasks)
+{
+    int64_t item = sizeof(KT), panels = c->groups * c->p.panels, panel = c->p.k * UKR_NR;
+    double steps = (double)c->n * (double)(c->p.out_h * c->p.out_w) * (double)(panels * panel);
+    CcPhase *pack = &plan->phase[0], *run = &plan->phase[1];
+
+    plan->shared += (size_t)(panels * panel * item);
+    pack->size += panels;
+    pack->grain = conv_max(pack->grain, gemm_ceil(8192, panel + 1));
+    pack->scratch = conv_max(pack->scratch, gemm_round(panel * item));
+    pack->work += (double)(panels * panel) * 0.5;
+    run->size += tasks;
+    run->grain = 1;
+    run->scratch = conv_max(run->scratch, conv_offsets_bytes(c->p.nseg) + conv_input_bytes(c)
+                                              + gemm_round(conv_tile_rows(c) * UKR_NR * item));
+    run->work += steps / (UKR_NR * 1.2);
 }
 
 static void
 conv_plan(KernConv *c, KernPlan *plan)
 {
     conv_orient_forward(c);
-    conv_plan_window(c, plan, conv_run_forward);
+    *plan = (KernPlan){.nphase = 0};
+    if (conv_empty(c)) {
+        return;
+    }
+    plan->nphase = 2;
+    plan->phase[0].fn = conv_pack_weights;
+    plan->phase[1].fn = conv_run_forward;
+    conv_plan_add(c, plan, conv_tasks(c));
+}
+
+/* A part of the input gradient, oriented and cut, and where its share of the phases begins. */
+typedef struct {
+    KernConv c;
+    int64_t tasks, first_task, weights;
+} ConvPart;
+
+static void
+conv_part(const KernConv *c, int64_t part, ConvPart *p)
+{
+    if (part > 0) {
+        p->first_task += p->tasks;
+        p->weights += p->c.groups * p->c.p.panels * p->c.p.k * UKR_NR;
+    }
+    p->c = *c;
+    conv_orient_dx(&p->c, part);
+    p->tasks = conv_tasks(&p->c);
+    p->c.shared = c->shared == NULL ? NULL : (KT *)c->shared + p->weights;
+}
+
+static void
+conv_pack_dx(const void *args, cc_i64 begin, cc_i64 end, void *scratch)
+{
+    const KernConv *c = args;
+    ConvPart p = {.tasks = 0};
+
+    for (int64_t part = 0; part < conv_parts(c); part++) {
+        int64_t total, first;
+
+        conv_part(c, part, &p);
+        total = c->groups * p.c.p.panels;
+        first = part * total;
+        if (begin < first + total && end > first) {
+            conv_pack_weights(&p.c, conv_max(begin - first, 0), conv_min(end - first, total),
+                              scratch);
+        }
+    }
+}
+
+static void
+conv_run_dx(const void *args, cc_i64 begin, cc_i64 end, void *scratch)
+{
+    const KernConv *c = args;
+    ConvPart p = {.tasks = 0};
+
+    for (int64_t part = 0; part < conv_parts(c); part++) {
+        conv_part(c, part, &p);
+        if (begin < p.first_task + p.tasks && end > p.first_task) {
+            conv_run(&p.c, p.c.y, p.c.x, conv_max(begin - p.first_task, 0),
+                     conv_min(end - p.first_task, p.tasks), scratch);
+        }
+    }
 }
 
 static void
 conv_plan_dx(KernConv *c, KernPlan *plan)
 {
-    conv_orient_dx(c);
+    ConvPart p = {.tasks = 0};
+
     c->epi = KERN_EPI_STORE;
-    conv_plan_window(c, plan, conv_run_dx);
+    *plan = (KernPlan){.nphase = 0};
+    if (c->n <= 0 || c->c <= 0 || c->h <= 0 || c->w <= 0) {
+        return;
+    }
+    plan->nphase = 2;
+    plan->phase[0].fn = conv_pack_dx;
+    plan->phase[1].fn = conv_run_dx;
+    for (int64_t part = 0; part < conv_parts(c); part++) {
+        conv_part(c, part, &p);
+        conv_plan_add(&p.c, plan, p.tasks);
+    }
 }
 
 static void
