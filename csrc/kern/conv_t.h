@@ -2,7 +2,7 @@
  *
  * Forward and input gradient are one problem: slide a window over an input I, weights packed as
  * [group][panel][kh][kw][ic][NR], into an output O. The input gradient is the convolution of y's
- * gradient, spread out by zeros when the stride is not 1, with flipped weights.
+ * gradient with flipped weights, in stride_h * stride_w interleaved parts.
  *
  * A task is a block of output rows of one image (or a few whole small images). It brings the input
  * it needs into its scratch, halo included, in one of two forms, and runs the micro-kernel on it:
@@ -11,6 +11,9 @@
  *           when the dilation is not 1), so a tile is `nseg` runs. For ic >= 8 or so.
  *   cols    [k][position]: each step of k is a shifted copy of the rows, k-major. For short k
  *           (first layers) and for small images, where a tile must span rows.
+ *
+ * Where the output has contiguous planes, cols form turns the tile (`planes`): the weights are
+ * broadcast, vectors run along the positions, and the tile is the user's memory.
  *
  * In cols form, and for 1x1 windows in rows form (`flat`), the positions of a task are one long
  * row; else tiles stay inside output rows. The weight gradient uses the same packed input as the
@@ -118,17 +121,16 @@ conv_pack_shifted(const KernConv *c, const KT *row, int64_t kw, KT *dst)
     move_zero(dst + w1, c->p.out_w - w1);
 }
 
-/* Cols form: output rows oh0.. of one image at positions pos.. of [k][positions]. */
+/* Cols form: output rows oh0.. of one image into [k][line]. */
 static void
-conv_pack_cols(const KernConv *c, const KT *in, int64_t oh0, int64_t rows, KT *dst,
-               int64_t positions)
+conv_pack_cols(const KernConv *c, const KT *in, int64_t oh0, int64_t rows, KT *dst, int64_t line)
 {
     for (int64_t k = 0; k < c->p.k; k++) {
         int64_t tap = k / c->p.ic, kh = tap / c->kw, kw = tap % c->kw;
         const KT *plane = in + k % c->p.ic * c->p.is[1];
 
         for (int64_t r = 0; r < rows; r++) {
-            KT *to = dst + k * positions + r * c->p.out_w;
+            KT *to = dst + k * line + r * c->p.out_w;
             int64_t row = conv_source_row(c, (oh0 + r) * c->p.sh + kh * c->dil_h);
 
             if (row < 0) {
@@ -145,6 +147,7 @@ conv_pack_cols(const KernConv *c, const KT *in, int64_t oh0, int64_t rows, KT *d
 typedef struct {
     int64_t image, images, row, rows;   /* images image.., output rows row.. */
     int64_t positions;                  /* images * rows * out_w */
+    int64_t line;                       /* cols form: elements from one k to the next */
     int64_t group;                      /* whose input is packed, -1 = none */
 } ConvBlock;
 
@@ -158,6 +161,7 @@ conv_block(const KernConv *c, int64_t index)
     b.row = index % c->p.row_blocks * c->p.row_block;
     b.rows = conv_min(c->p.out_h - b.row, c->p.row_block);
     b.positions = b.images * b.rows * c->p.out_w;
+    b.line = c->p.planes ? gemm_ceil(b.positions, KW) * KW : b.positions;
     return b;
 }
 
@@ -166,7 +170,7 @@ static int64_t
 conv_input_size(const KernConv *c, int64_t images, int64_t rows)
 {
     if (c->p.cols) {
-        return c->p.k * images * rows * c->p.out_w;
+        return c->p.k * gemm_ceil(images * rows * c->p.out_w, KW) * KW;
     }
     return images * ((rows - 1) * c->p.sh + (c->kh - 1) * c->dil_h + 1) * c->p.block_w * c->p.ic;
 }
@@ -184,12 +188,14 @@ conv_pack_input(const KernConv *c, ConvBlock *b, int64_t group, const KT *in, KT
         const KT *image = in + (b->image + i) * c->p.is[0] + group * c->p.ic * c->p.is[1];
 
         if (c->p.cols) {
-            conv_pack_cols(c, image, b->row, b->rows, dst + i * b->rows * c->p.out_w,
-                           b->positions);
+            conv_pack_cols(c, image, b->row, b->rows, dst + i * b->rows * c->p.out_w, b->line);
         } else {
             conv_pack_rows(c, image, b->row * c->p.sh, rows,
                            dst + i * rows * c->p.block_w * c->p.ic);
         }
+    }
+    if (c->p.planes) {
+        move_pad_cols(dst, b->line, c->p.k, b->positions, b->line);
     }
 }
 
@@ -284,6 +290,57 @@ conv_epilogue(const KernConv *c, KT *out, KT *tile, int64_t image, int64_t row, 
     }
 }
 
+/* Channels i.. i + mr of a panel over all positions of a block, straight into the output. */
+static void
+conv_plane_rows(const KernConv *c, const ConvBlock *b, const KT *input, const KT *w, int64_t mr,
+                KT *to, KT *tile)
+{
+    static const int64_t zero[1] = {0};
+
+    for (int64_t j = 0; j < b->positions; j += UKR_NR) {
+        int64_t cols = conv_min(b->positions - j, UKR_NR);
+        bool whole = cols % KW == 0;
+        KT *at = whole ? to + j : tile;
+        UkrFn fn = ukr_fn[cols > KW][mr - 1];
+
+        for (int64_t k = 0; k == 0 || k < c->p.k; k += CONV_KC) {
+            fn(1, conv_min(c->p.k - k, CONV_KC), w + k * UKR_NR, zero, 1, UKR_NR,
+               input + k * b->line + j, b->line, at, whole ? c->p.os[1] : UKR_NR, k > 0);
+        }
+        if (!whole) {
+            kern_move(to + j, c->p.os[1], 1, tile, UKR_NR, 1, mr, cols);
+        }
+    }
+}
+
+/* One panel in planes form, bias and relu included. */
+static void
+conv_planes(const KernConv *c, const ConvBlock *b, const KT *input, const KT *w, KT *to,
+            const KT *bias, int64_t cols, KT *tile)
+{
+    for (int64_t i = 0, mr; i < cols; i += mr) {
+        mr = ukr_rows(cols - i);
+        conv_plane_rows(c, b, input, w + i, mr, to + i * c->p.os[1], tile);
+        for (int64_t r = i; c->epi != KERN_EPI_STORE && r < i + mr; r++) {
+            KT *row = to + r * c->p.os[1];
+            KV add = UKR_SPLAT(bias[r]);
+            bool relu = c->epi == KERN_EPI_BIAS_RELU;
+            int64_t j = 0;
+
+            for (; j + KW <= b->positions; j += KW) {
+                KV x = ukr_load(row + j) + add;
+
+                ukr_store(row + j, relu ? ukr_relu(x) : x);
+            }
+            for (; j < b->positions; j++) {
+                KT x = row[j] + bias[r];
+
+                row[j] = relu && x < 0 ? 0 : x;
+            }
+        }
+    }
+}
+
 /* One panel over the packed block. */
 static void
 conv_panel(const KernConv *c, const ConvBlock *b, const KT *input, const int64_t *off, int64_t panel,
@@ -294,8 +351,14 @@ conv_panel(const KernConv *c, const ConvBlock *b, const KT *input, const int64_t
     int64_t channel = panel / c->p.panels * c->p.oc + o;
     int64_t width = c->p.out_w, line = c->p.block_w * c->p.ic;
 
+    if (c->p.planes) {
+        conv_planes(c, b, input, w,
+                    out + b->image * c->p.os[0] + channel * c->p.os[1] + b->row * c->p.os[2],
+                    c->epi == KERN_EPI_STORE ? NULL : (const KT *)c->bias + channel, cols, tile);
+        return;
+    }
     if (c->p.cols) {
-        conv_positions(c, input, off, 1, b->positions, b->positions, w, cols, tile);
+        conv_positions(c, input, off, 1, b->line, b->positions, w, cols, tile);
         for (int64_t i = 0; i < b->images; i++) {
             conv_epilogue(c, out, tile + i * b->rows * width * UKR_NR, b->image + i, b->row, b->rows,
                           channel, cols);
@@ -323,11 +386,12 @@ conv_window(const KernConv *c, int64_t *off)
 {
     int64_t line = c->p.block_w * c->p.ic;
 
-    for (int64_t s = 0; s < c->p.nseg; s++) {
+    off[0] = 0;
+    for (int64_t s = 0; s < c->p.nseg && !c->p.cols; s++) {
         int64_t kh = c->p.nseg == c->kh ? s : s / c->kw;
         int64_t kw = c->p.nseg == c->kh ? 0 : s % c->kw;
 
-        off[s] = c->p.cols ? 0 : kh * c->dil_h * line + kw * c->dil_w * c->p.ic;
+        off[s] = kh * c->dil_h * line + kw * c->dil_w * c->p.ic;
     }
 }
 
@@ -372,14 +436,6 @@ conv_run_forward(const void *args, cc_i64 begin, cc_i64 end, void *scratch)
     conv_run(c, c->x, c->y, begin, end, scratch);
 }
 
-static void
-conv_run_dx(const void *args, cc_i64 begin, cc_i64 end, void *scratch)
-{
-    const KernConv *c = args;
-
-    conv_run(c, c->y, c->x, begin, end, scratch);
-}
-
 /* -- Weight gradient ----------------------------------------------------------------------------------- */
 
 /* Packed input times y's gradient of one panel and block, into (or onto) part [k][NR]. */
@@ -394,7 +450,7 @@ conv_weights_block(const KernConv *c, const ConvBlock *b, const KT *input, const
 
     off[0] = 0;
     if (c->p.cols) {
-        sam = b->positions;
+        sam = b->line;
         sak = 1;
     } else if (!c->p.flat) {
         nseg = b->images * b->rows;
@@ -515,29 +571,66 @@ conv_orient_forward(KernConv *c)
     }
 }
 
-static void
-conv_orient_dx(KernConv *c)
+/* One axis of a part of the input gradient, see conv_orient_dx. */
+typedef struct {
+    int64_t first, taps, before, size;  /* weights first, first + stride, ...; padding; outputs */
+} ConvAxis;
+
+static ConvAxis
+conv_axis(int64_t size, int64_t kernel, int64_t stride, int64_t pad, int64_t part)
 {
+    ConvAxis a;
+
+    a.first = ((part + pad) % stride + stride) % stride;
+    a.taps = a.first < kernel ? gemm_ceil(kernel - a.first, stride) : 0;
+    a.before = a.taps - 1 - (part + pad - a.first) / stride;
+    a.size = size > part ? gemm_ceil(size - part, stride) : 0;
+    return a;
+}
+
+/* The input gradient in parts: the rows h = part_h + i * stride_h of x, and columns alike, are a
+ * convolution of stride 1 with every stride-th weight. Dilated windows are one part, which spreads
+ * y's gradient out by zeros. */
+static int64_t
+conv_parts(const KernConv *c)
+{
+    return c->dil_h == 1 && c->dil_w == 1 ? c->stride_h * c->stride_w : 1;
+}
+
+static void
+conv_orient_dx(KernConv *c, int64_t part)
+{
+    bool split = conv_parts(c) > 1;
+    int64_t part_h = split ? part / c->stride_w : 0, part_w = split ? part % c->stride_w : 0;
+    int64_t step_h = split ? c->stride_h : 1, step_w = split ? c->stride_w : 1;
+    ConvAxis h = conv_axis(c->h, c->kh, step_h, c->pad_top, part_h);
+    ConvAxis w = conv_axis(c->w, c->kw, step_w, c->pad_left, part_w);
+
     c->p.in_h = kern_conv_out(c->h, c->kh, c->stride_h, c->dil_h, c->pad_top + c->pad_bottom);
     c->p.in_w = kern_conv_out(c->w, c->kw, c->stride_w, c->dil_w, c->pad_left + c->pad_right);
     c->p.ic = c->oc / c->groups, c->p.oc = c->c / c->groups;
-    c->p.out_h = c->h, c->p.out_w = c->w;
-    c->p.zoom_h = c->stride_h, c->p.zoom_w = c->stride_w;
+    c->p.out_h = h.size, c->p.out_w = w.size;
+    c->p.zoom_h = split ? 1 : c->stride_h, c->p.zoom_w = split ? 1 : c->stride_w;
     c->p.sh = c->p.sw = 1;
-    c->p.top = (c->kh - 1) * c->dil_h - c->pad_top;
-    c->p.left = (c->kw - 1) * c->dil_w - c->pad_left;
-    c->p.ko = c->ws[1], c->p.ki = c->ws[0], c->p.kh = -c->ws[2], c->p.kw = -c->ws[3];
+    c->p.top = split ? h.before : (c->kh - 1) * c->dil_h - c->pad_top;
+    c->p.left = split ? w.before : (c->kw - 1) * c->dil_w - c->pad_left;
+    c->p.ko = c->ws[1], c->p.ki = c->ws[0];
+    c->p.kh = -step_h * c->ws[2], c->p.kw = -step_w * c->ws[3];
     c->p.kg = c->p.ic * c->ws[0];
-    c->p.k0 = (c->kh - 1) * c->ws[2] + (c->kw - 1) * c->ws[3];
+    c->p.k0 = (h.first + (h.taps - 1) * step_h) * c->ws[2]
+            + (w.first + (w.taps - 1) * step_w) * c->ws[3];
     for (int i = 0; i < 4; i++) {
         c->p.is[i] = c->ys[i];
-        c->p.os[i] = c->xs[i];
+        c->p.os[i] = c->xs[i] * (i == 2 ? step_h : i == 3 ? step_w : 1);
     }
+    c->x = c->x == NULL ? NULL : (KT *)c->x + part_h * c->xs[2] + part_w * c->xs[3];
+    c->kh = h.taps, c->kw = w.taps;     /* a copy's: the phases see one part at a time */
 }
 
-/* The form of the packed input, and blocks of it that fit the caches. */
+/* The form of the packed input, and blocks of it that fit the caches. A block should have `want`
+ * positions; `window`: forward or input gradient. */
 static void
-conv_cut(KernConv *c, int64_t want)
+conv_cut(KernConv *c, int64_t want, bool window)
 {
     bool point = c->kh == 1 && c->kw == 1 && c->p.sh == 1 && c->p.sw == 1;
     int64_t item = sizeof(KT), line, blocks, whole;
@@ -547,6 +640,9 @@ conv_cut(KernConv *c, int64_t want)
     c->p.block_w = conv_max((c->p.out_w - 1) * c->p.sw + (c->kw - 1) * c->dil_w + 1, 1);
     c->p.cols = !point && (c->p.k <= CONV_COLS_K || c->p.out_w < CONV_COLS_W);
     c->p.flat = !c->p.cols && point;
+    whole = c->p.out_h * c->p.out_w;
+    c->p.planes = window && c->p.cols && c->epi != KERN_EPI_HOOK && whole >= 2 * UKR_NR
+               && c->p.os[3] == 1 && c->p.os[2] == c->p.out_w;
     c->p.nseg = c->p.cols ? 1 : c->dil_w == 1 ? c->kh : c->kh * c->kw;
     c->p.run = c->p.k / c->p.nseg;
     line = conv_max(c->p.out_w * UKR_NR * item, 1);
@@ -555,11 +651,10 @@ conv_cut(KernConv *c, int64_t want)
     c->p.row_block = conv_max(c->p.out_h, 1);
     while (c->p.row_block > 1
            && (conv_input_size(c, 1, c->p.row_block) * item > CONV_INPUT
-               || (c->p.cols && c->p.row_block * line > CONV_TILE))) {
+               || (c->p.cols && !c->p.planes && c->p.row_block * line > CONV_TILE))) {
         c->p.row_block = gemm_ceil(c->p.row_block, 2);
     }
-    whole = c->p.out_h * c->p.out_w;
-    if (c->p.cols && c->p.row_block == c->p.out_h && whole < want && whole > 0) {
+    if (c->p.cols && !c->p.planes && c->p.row_block == c->p.out_h && whole < want && whole > 0) {
         c->p.images = conv_max(conv_min(gemm_ceil(want, whole), gemm_ceil(c->n, 4)), 1);
         while (c->p.images > 1
                && conv_input_size(c, c->p.images, c->p.out_h) * item > CONV_INPUT) {
@@ -586,58 +681,137 @@ conv_share_panels(KernConv *c, int64_t units)
     c->p.panel_groups = gemm_ceil(total, c->p.group_panels);
 }
 
+static int64_t
+conv_tile_rows(const KernConv *c)
+{
+    if (c->p.planes) {
+        return UKR_MR;
+    }
+    return (c->p.cols ? c->p.images * c->p.row_block : c->p.epi_rows) * c->p.out_w;
+}
+
 static bool
 conv_empty(const KernConv *c)
 {
     return c->n <= 0 || c->p.oc <= 0 || c->p.out_h <= 0 || c->p.out_w <= 0;
 }
 
-static void
-conv_plan_window(KernConv *c, KernPlan *plan, CcPhaseFn run)
+/* Cut an oriented problem; how many tasks it makes. */
+static int64_t
+conv_tasks(KernConv *c)
 {
-    int64_t item = sizeof(KT), blocks, panels, panel;
-    double flops;
+    int64_t blocks;
 
-    *plan = (KernPlan){.nphase = 0};
-    if (conv_empty(c)) {
-        return;
-    }
-    conv_cut(c, 4 * UKR_MR);
+    conv_cut(c, 4 * UKR_MR, true);
     blocks = gemm_ceil(c->n, c->p.images) * c->p.row_blocks;
     conv_share_panels(c, blocks);
-    panels = c->groups * c->p.panels;
-    panel = c->p.k * UKR_NR;
-    flops = (double)c->n * (double)(c->p.out_h * c->p.out_w) * (double)(panels * panel);
-    plan->shared = (size_t)gemm_round(panels * panel * item);
-    plan->phase[0] = (CcPhase){.fn = conv_pack_weights,
-                               .size = panels,
-                               .grain = gemm_ceil(8192, panel + 1),
-                               .scratch = gemm_round(panel * item),
-                               .work = (double)(panels * panel) * 0.5};
-    plan->phase[1] = (CcPhase){
-        .fn = run,
-        .size = blocks * c->p.panel_groups,
-        .grain = 1,
-        .scratch = conv_offsets_bytes(c->p.nseg) + conv_input_bytes(c)
-                 + gemm_round((c->p.cols ? c->p.images * c->p.row_block : c->p.epi_rows)
-                              * c->p.out_w * UKR_NR * item),
-        .work = flops / (UKR_NR * 1.2)};
-    plan->nphase = 2;
+    return blocks * c->p.panel_groups;
+}
+
+/* Add an oriented and cut problem to the two phases of a plan. */
+static void
+conv_plan_add(const KernConv *c, KernPlan *plan, int64_t tasks)
+{
+    int64_t item = sizeof(KT), panels = c->groups * c->p.panels, panel = c->p.k * UKR_NR;
+    double steps = (double)c->n * (double)(c->p.out_h * c->p.out_w) * (double)(panels * panel);
+    CcPhase *pack = &plan->phase[0], *run = &plan->phase[1];
+
+    plan->shared += (size_t)(panels * panel * item);
+    pack->size += panels;
+    pack->grain = conv_max(pack->grain, gemm_ceil(8192, panel + 1));
+    pack->scratch = conv_max(pack->scratch, gemm_round(panel * item));
+    pack->work += (double)(panels * panel) * 0.5;
+    run->size += tasks;
+    run->grain = 1;
+    run->scratch = conv_max(run->scratch, conv_offsets_bytes(c->p.nseg) + conv_input_bytes(c)
+                                              + gemm_round(conv_tile_rows(c) * UKR_NR * item));
+    run->work += steps / (UKR_NR * 1.2);
 }
 
 static void
 conv_plan(KernConv *c, KernPlan *plan)
 {
     conv_orient_forward(c);
-    conv_plan_window(c, plan, conv_run_forward);
+    *plan = (KernPlan){.nphase = 0};
+    if (conv_empty(c)) {
+        return;
+    }
+    plan->nphase = 2;
+    plan->phase[0].fn = conv_pack_weights;
+    plan->phase[1].fn = conv_run_forward;
+    conv_plan_add(c, plan, conv_tasks(c));
+}
+
+/* A part of the input gradient, oriented and cut, and where its share of the phases begins. */
+typedef struct {
+    KernConv c;
+    int64_t tasks, first_task, weights;
+} ConvPart;
+
+static void
+conv_part(const KernConv *c, int64_t part, ConvPart *p)
+{
+    if (part > 0) {
+        p->first_task += p->tasks;
+        p->weights += p->c.groups * p->c.p.panels * p->c.p.k * UKR_NR;
+    }
+    p->c = *c;
+    conv_orient_dx(&p->c, part);
+    p->tasks = conv_tasks(&p->c);
+    p->c.shared = c->shared == NULL ? NULL : (KT *)c->shared + p->weights;
+}
+
+static void
+conv_pack_dx(const void *args, cc_i64 begin, cc_i64 end, void *scratch)
+{
+    const KernConv *c = args;
+    ConvPart p = {.tasks = 0};
+
+    for (int64_t part = 0; part < conv_parts(c); part++) {
+        int64_t total, first;
+
+        conv_part(c, part, &p);
+        total = c->groups * p.c.p.panels;
+        first = part * total;
+        if (begin < first + total && end > first) {
+            conv_pack_weights(&p.c, conv_max(begin - first, 0), conv_min(end - first, total),
+                              scratch);
+        }
+    }
+}
+
+static void
+conv_run_dx(const void *args, cc_i64 begin, cc_i64 end, void *scratch)
+{
+    const KernConv *c = args;
+    ConvPart p = {.tasks = 0};
+
+    for (int64_t part = 0; part < conv_parts(c); part++) {
+        conv_part(c, part, &p);
+        if (begin < p.first_task + p.tasks && end > p.first_task) {
+            conv_run(&p.c, p.c.y, p.c.x, conv_max(begin - p.first_task, 0),
+                     conv_min(end - p.first_task, p.tasks), scratch);
+        }
+    }
 }
 
 static void
 conv_plan_dx(KernConv *c, KernPlan *plan)
 {
-    conv_orient_dx(c);
+    ConvPart p = {.tasks = 0};
+
     c->epi = KERN_EPI_STORE;
-    conv_plan_window(c, plan, conv_run_dx);
+    *plan = (KernPlan){.nphase = 0};
+    if (c->n <= 0 || c->c <= 0 || c->h <= 0 || c->w <= 0) {
+        return;
+    }
+    plan->nphase = 2;
+    plan->phase[0].fn = conv_pack_dx;
+    plan->phase[1].fn = conv_run_dx;
+    for (int64_t part = 0; part < conv_parts(c); part++) {
+        conv_part(c, part, &p);
+        conv_plan_add(&p.c, plan, p.tasks);
+    }
 }
 
 static void
@@ -650,7 +824,7 @@ conv_plan_dw(KernConv *c, KernPlan *plan)
     if (c->p.oc <= 0 || c->p.ic <= 0 || c->kh <= 0 || c->kw <= 0) {
         return;
     }
-    conv_cut(c, 256);
+    conv_cut(c, 256, false);
     conv_share_panels(c, c->p.splits);
     panels = c->groups * c->p.panels;
     panel = c->p.k * UKR_NR;

@@ -19,11 +19,7 @@
 #include "kern.h"
 #include "move_t.h"
 
-#if UKR_BYTES == 64 && defined(KERN_F64)
-#define GEMM_KC 160                     /* a panel of B and the rows of a tile fit the L1 cache */
-#else
 #define GEMM_KC 256
-#endif
 #define GEMM_MC (UKR_MR == 14 ? 84 : UKR_MR == 10 ? 80 : 72)
 #define GEMM_TILES (256 * 1024)         /* bytes of unfinished tiles a task may keep */
 #define GEMM_SMALL (64 * 1024)          /* multiply-adds below which one thread does it all */

@@ -112,7 +112,7 @@ typedef struct {
 
     /* Set by the plan: the problem in the kernel's terms, see conv_t.h. */
     struct {
-        bool cols, flat;
+        bool cols, flat, planes;
         int64_t in_h, in_w, ic, oc, out_h, out_w;           /* channels of one group */
         int64_t zoom_h, zoom_w;         /* zeros are put between the rows of the input */
         int64_t sh, sw, top, left;
