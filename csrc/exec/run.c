@@ -271,9 +271,13 @@ run_residual(Run *run, TapeIns *in)
     if (frames) {
         py_frame_set_running(run->live[run->nlive - 1].f, (int)in->unit);
     }
-    py_gc_release(run->gc_was_on);
+    if (frames) {
+        py_gc_release(run->gc_was_on);
+    }
     res = run_operation(run->act, in);
-    run->gc_was_on = py_gc_hold();
+    if (frames) {
+        run->gc_was_on = py_gc_hold();
+    }
     run->own->ops_residual++;
     if (res == NULL) {
         if (!frames) {

@@ -213,7 +213,8 @@ rec_residual(Recorder *r, CallKind kind, uint32_t oparg, PyObject *const *real, 
     ins.flags = (uint8_t)flags;
     ins.unit = (uint32_t)rec_top(r)->unit;
     *out = rec_emit_alone(r, ins, a, n, true);
-    r->need_open = true;
+    /* Where frames were shown the program may have to go on in them, from right behind it. */
+    r->need_open = !(flags & TAPE_NOFRAME);
     r->want_poll |= !(flags & TAPE_NOFRAME);
     r->ops_residual += arrays || front_is_array(*res);
     if (!r->broken) {

@@ -235,7 +235,10 @@ static void
 emit_poll(Recorder *r)
 {
     r->want_poll = false;
-    rec_close(r);
+    rec_open_here(r);
+    if (r->pre.n > 0) {
+        rec_close(r);
+    }
     rec_emit(r, rec_ins(TAPE_POLL, 0, 0), NULL, 0, false);
     rec_new_epoch(r);
 }
