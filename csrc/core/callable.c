@@ -357,18 +357,22 @@ set_options(CcConfig *config, PyObject *options)
 }
 
 PyDoc_STRVAR(wrap_doc,
-             "wrap(obj, fullgraph, disabled, texts, options)\n--\n\n"
-             "A compiled callable of obj. texts: {option name: text}; options is kept for copies.");
+             "wrap(obj, fullgraph, disabled, texts, options, backend)\n--\n\n"
+             "A compiled callable of obj. backend: 0 eager, 1 interp. texts: {option name: text}; options is kept for copies.");
 
 static PyObject *
 core_wrap(PyObject *module, PyObject *args)
 {
     CoreState *state = core_state(module);
     PyObject *obj, *texts, *options;
-    int fullgraph, disabled;
+    int fullgraph, disabled, backend;
 
-    if (!PyArg_ParseTuple(args, "OppO!O:wrap", &obj, &fullgraph, &disabled, &PyDict_Type, &texts,
-                          &options)) {
+    if (!PyArg_ParseTuple(args, "OppO!Oi:wrap", &obj, &fullgraph, &disabled, &PyDict_Type, &texts,
+                          &options, &backend)) {
+        return NULL;
+    }
+    if (backend < 0 || backend >= CORE_BACKEND__COUNT) {
+        PyErr_Format(PyExc_ValueError, "no backend %d", backend);
         return NULL;
     }
     PyTypeObject *tp = (PyTypeObject *)state->callable_type;
@@ -382,6 +386,7 @@ core_wrap(PyObject *module, PyObject *args)
     c->module = Py_NewRef(module);
     c->options = Py_NewRef(options);
     c->own.fullgraph = fullgraph;
+    c->own.backend = (uint8_t)backend;
     c->disabled = disabled;
     if (set_options(&c->own.config, texts) < 0) {
         Py_DECREF(c);
