@@ -5,6 +5,7 @@
 #include "state.h"
 
 #include "base/mem.h"
+#include "front/lower.h"
 
 #include <stddef.h>
 #include <structmember.h>
@@ -260,6 +261,23 @@ callable_tapes(PyObject *self, PyObject *Py_UNUSED(none))
 }
 
 static PyObject *
+callable_plans(PyObject *self, PyObject *Py_UNUSED(none))
+{
+    CoreOwner *own = &((Callable *)self)->own;
+    PyObject *list = PyList_New(0);
+
+    for (uint32_t i = 0; list != NULL && i < own->ntraces; i++) {
+        for (uint32_t k = 0; list != NULL && k < own->traces[i].nroot; k++) {
+            PyObject *part = front_plans_list(own->traces[i].root[k]);
+            PyObject *both = part == NULL ? NULL : PySequence_InPlaceConcat(list, part);
+            Py_XDECREF(part);
+            Py_SETREF(list, both);
+        }
+    }
+    return list;
+}
+
+static PyObject *
 callable_breaks(PyObject *self, PyObject *Py_UNUSED(none))
 {
     static const char *const kind[] = {"residual", "exit", "stop", "bug", "env"};
@@ -305,6 +323,8 @@ static PyMethodDef callable_methods[] = {
     {"_reset", callable_reset, METH_NOARGS, "Forget all traces."},
     {"_counters", callable_counters, METH_NOARGS, "The callable's own counters."},
     {"_tapes", callable_tapes, METH_NOARGS, "Text of every root trace with its side traces."},
+    {"_plans", callable_plans, METH_NOARGS,
+     "(rows, graph or reason, whether it is a graph) of every step of array work."},
     {"_breaks", callable_breaks, METH_NOARGS,
      "(id, name, kind, text, hint, detail, file, line) of everything that interrupted a graph."},
     {"__reduce__", callable_reduce, METH_NOARGS, NULL},

@@ -366,3 +366,42 @@ front_lower(Trace *t)
     cc_free(lt);
     PyErr_Clear();
 }
+
+static int
+list_steps(const Trace *t, PyObject *list)
+{
+    const FrontPlans *plans = front_plans(t);
+    int err = 0;
+
+    for (uint32_t i = 0; plans != NULL && i < plans->nstep && err == 0; i++) {
+        const FrontStep *step = &plans->step[i];
+        CcBuf text;
+        cc_buf_init(&text);
+        if (step->graph != NULL) {
+            cc_graph_print(&step->graph->g, &text);
+        } else {
+            cc_buf_puts(&text, step->why == NULL ? "" : step->why);
+        }
+        PyObject *row = Py_BuildValue("(IsO)", step->n, cc_buf_text(&text), step->graph ? Py_True : Py_False);
+        err = row == NULL || text.failed ? -1 : PyList_Append(list, row);
+        Py_XDECREF(row);
+        cc_buf_fini(&text);
+    }
+    for (uint32_t i = 0; i < t->nsnap && err == 0; i++) {
+        for (uint32_t k = 0; k < t->exit[i].nside && err == 0; k++) {
+            err = list_steps(t->exit[i].side[k], list);
+        }
+    }
+    return err;
+}
+
+PyObject *
+front_plans_list(const Trace *t)
+{
+    PyObject *list = PyList_New(0);
+
+    if (list != NULL && list_steps(t, list) < 0) {
+        Py_CLEAR(list);
+    }
+    return list == NULL && !PyErr_Occurred() ? PyErr_NoMemory() : list;
+}

@@ -80,6 +80,10 @@ front_plans(const Trace *t)
     return t->plan_owner;
 }
 
+/* For reports: a list of (rows, graph text or reason, whether it is a graph) of a trace and of its side
+ * traces; NULL with an exception. */
+PyObject *front_plans_list(const Trace *t);
+
 /* -- launch.c ------------------------------------------------------------------------ */
 
 typedef enum { FRONT_RAN, FRONT_REFUSED, FRONT_FAULT } FrontRan;

@@ -297,34 +297,13 @@ front_lower_cast(Lower *L, TapeRef a, int typenum, bool copy, FrontValue *out)
 
 /* -- where and clip --------------------------------------------------------------------------------------- */
 
-/* The dtype of several operands together: that of their sum, but for bools. */
-static bool
-common_dtype(Lower *L, const FrontValue *v, uint32_t n, CcDtype *dt)
-{
-    bool bools = true;
-
-    for (uint32_t i = 0; i < n; i++) {
-        bools &= v[i].form == META_BOOL || (v[i].ref != 0 && v[i].dtype == NPY_BOOL);
-    }
-    if (bools) {
-        *dt = CC_DTYPE_BOOL;
-        return true;
-    }
-    CcDtype two[3];
-    if (!front_resolve(L, "add", v, 2, two)) {
-        return false;
-    }
-    *dt = two[2];
-    return true;
-}
-
 bool
 front_lower_where(Lower *L, FrontValue *out)
 {
     TapeRef arg[3];
     FrontValue v[3];
     CcRef ref[3];
-    CcDtype dt;
+    CcDtype dt = front_dtype(L->t->meta[L->in->dst - 1].dtype);         /* follows from the operands */
 
     if (!front_args(L, "condition x y", arg)) {
         return false;
@@ -336,9 +315,6 @@ front_lower_where(Lower *L, FrontValue *out)
         if (!front_value(L, arg[i], &v[i])) {
             return false;
         }
-    }
-    if (!common_dtype(L, v + 1, 2, &dt)) {
-        return false;
     }
     ref[0] = front_as(L, &v[0], CC_DTYPE_BOOL);
     ref[1] = front_as(L, &v[1], dt);

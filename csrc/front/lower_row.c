@@ -190,7 +190,7 @@ front_lower_row(Lower *L, FrontValue *out)
         return false;
     }
     /* what lay otherwise than foreseen, or is a view, cannot be given to anybody */
-    if (m->form == META_ARRAY && (out->order != m->layout || m->view)) {
+    if (m->form == META_ARRAY && (out->order != m->layout || m->layout == LAYOUT_STRIDED || m->view)) {
         out->fresh = false;
     }
     return true;
