@@ -343,8 +343,8 @@ conv_planes(const KernConv *c, const ConvBlock *b, const KT *input, const KT *w,
 
 /* One panel over the packed block. */
 static void
-conv_panel(const KernConv *c, const ConvBlock *b, const KT *input, const int64_t *off, int64_t panel,
-           KT *out, KT *tile)
+conv_panel(const KernConv *c, const ConvBlock *b, const KT *input, const int64_t *off,
+           int64_t panel, KT *out, KT *tile)
 {
     const KT *w = (const KT *)c->shared + panel * c->p.k * UKR_NR;
     int64_t o = panel % c->p.panels * UKR_NR, cols = conv_min(c->p.oc - o, UKR_NR);
@@ -360,8 +360,8 @@ conv_panel(const KernConv *c, const ConvBlock *b, const KT *input, const int64_t
     if (c->p.cols) {
         conv_positions(c, input, off, 1, b->line, b->positions, w, cols, tile);
         for (int64_t i = 0; i < b->images; i++) {
-            conv_epilogue(c, out, tile + i * b->rows * width * UKR_NR, b->image + i, b->row, b->rows,
-                          channel, cols);
+            conv_epilogue(c, out, tile + i * b->rows * width * UKR_NR, b->image + i, b->row,
+                          b->rows, channel, cols);
         }
         return;
     }
@@ -372,8 +372,8 @@ conv_panel(const KernConv *c, const ConvBlock *b, const KT *input, const int64_t
             conv_positions(c, input + r * line, off, c->p.ic, 1, rows * width, w, cols, tile);
         } else {
             for (int64_t i = 0; i < rows; i++) {
-                conv_positions(c, input + (r + i) * c->p.sh * line, off, c->p.sw * c->p.ic, 1, width,
-                               w, cols, tile + i * width * UKR_NR);
+                conv_positions(c, input + (r + i) * c->p.sh * line, off, c->p.sw * c->p.ic, 1,
+                               width, w, cols, tile + i * width * UKR_NR);
             }
         }
         conv_epilogue(c, out, tile, b->image, b->row + r, rows, channel, cols);
