@@ -32,7 +32,7 @@
 #define CONV_TASKS 16
 #define CONV_SPLIT_BYTES (16 * 1024 * 1024)     /* of partial weight gradients */
 
-/* -- Packing the input ---------------------------------------------------------------------- */
+/* -- Packing the input ---------------------------------------------------------------- */
 
 /* ceil(a / b) for b > 0 and any a. */
 static int64_t
@@ -142,7 +142,7 @@ conv_pack_cols(const KernConv *c, const KT *in, int64_t oh0, int64_t rows, KT *d
     }
 }
 
-/* -- A task's part of the problem -------------------------------------------------------------- */
+/* -- A task's part of the problem ----------------------------------------------------- */
 
 typedef struct {
     int64_t image, images, row, rows;   /* images image.., output rows row.. */
@@ -199,7 +199,7 @@ conv_pack_input(const KernConv *c, ConvBlock *b, int64_t group, const KT *in, KT
     }
 }
 
-/* -- Packing the weights ---------------------------------------------------------------------------- */
+/* -- Packing the weights -------------------------------------------------------------- */
 
 /* One panel: [kh][kw][ic][NR], channels past the last as copies. Scratch holds one more panel. */
 static void
@@ -236,7 +236,7 @@ conv_pack_weights(const void *args, cc_i64 begin, cc_i64 end, void *scratch)
     }
 }
 
-/* -- Forward -------------------------------------------------------------------------------------------- */
+/* -- Forward -------------------------------------------------------------------------- */
 
 /* Rows of positions at `a` times one panel: all of k, in blocks of CONV_KC. */
 static void
@@ -436,7 +436,7 @@ conv_run_forward(const void *args, cc_i64 begin, cc_i64 end, void *scratch)
     conv_run(c, c->x, c->y, begin, end, scratch);
 }
 
-/* -- Weight gradient ----------------------------------------------------------------------------------- */
+/* -- Weight gradient ------------------------------------------------------------------ */
 
 /* Packed input times y's gradient of one panel and block, into (or onto) part [k][NR]. */
 static void
@@ -550,7 +550,7 @@ conv_reduce_dw(const void *args, cc_i64 begin, cc_i64 end, void *scratch)
     }
 }
 
-/* -- Plans ------------------------------------------------------------------------------------------------ */
+/* -- Plans ---------------------------------------------------------------------------- */
 
 static void
 conv_orient_forward(KernConv *c)
