@@ -141,6 +141,32 @@ build_range_iter(Build *b, const TapeVirt *v)
     return it;
 }
 
+/* The same call again, advanced to where the description is. */
+static PyObject *
+build_call_iter(Build *b, const TapeVirt *v)
+{
+    PyObject *arg[8] = {0}, *it = NULL, *index = field(b, v, 1);
+    uint32_t n = v->nfields - 3;
+    bool ok = n <= 8 && index != NULL;
+
+    for (uint32_t i = 0; ok && i < n; i++) {
+        arg[i] = field(b, v, 3 + i);
+        ok = arg[i] != NULL;
+    }
+    if (ok) {
+        it = PyObject_Vectorcall(act_get(b->act, b->act->t->opnd[v->first + 2]), arg, n, NULL);
+    }
+    for (Py_ssize_t i = ok ? PyLong_AsSsize_t(index) : 0; it != NULL && i > 0; i--) {
+        PyObject *item = PyIter_Next(it);
+        Py_XDECREF(item);
+    }
+    for (uint32_t i = 0; i < n && i < 8; i++) {
+        Py_XDECREF(arg[i]);
+    }
+    Py_XDECREF(index);
+    return it;
+}
+
 static PyObject *
 build_from_parts(Build *b, const TapeVirt *v)
 {
@@ -187,6 +213,9 @@ build_virt(Build *b, const TapeVirt *v)
         break;
     case VIRT_SEQITER:
         obj = build_iter(b, v);
+        break;
+    case VIRT_CALLITER:
+        obj = build_call_iter(b, v);
         break;
     case VIRT_RANGEITER:
         obj = build_range_iter(b, v);

@@ -207,8 +207,6 @@ static PyTypeObject *const virt_type[VIRT__COUNT] = {
     [VIRT_METHOD] = &PyMethod_Type,
     [VIRT_FUNCTION] = &PyFunction_Type,
     [VIRT_RANGEITER] = &PyRangeIter_Type,
-    [VIRT_ZIP] = &PyZip_Type,
-    [VIRT_ENUM] = &PyEnum_Type,
 };
 
 static TapeRef build_virt(Recorder *r, TapeRef ref);
