@@ -140,6 +140,9 @@ callable_dealloc(Callable *c)
         PyObject_ClearWeakRefs((PyObject *)c);
     }
     callable_clear(c);
+    if (c->own.state != NULL) {
+        core_owner_fini(&c->own);
+    }
     Py_CLEAR(c->wrapped);
     Py_CLEAR(c->module);
     tp->tp_free((PyObject *)c);
@@ -249,8 +252,8 @@ callable_tapes(PyObject *self, PyObject *Py_UNUSED(none))
     PyObject *list = PyList_New(0);
 
     for (uint32_t i = 0; list != NULL && i < own->ntraces; i++) {
-        for (uint32_t k = 0; list != NULL && k < own->traces[i].nroot; k++) {
-            PyObject *text = tape_print(own->traces[i].root[k]);
+        for (uint32_t k = 0; list != NULL && k < own->traces[i]->nroot; k++) {
+            PyObject *text = tape_print(own->traces[i]->root[k]);
             if (text == NULL || PyList_Append(list, text) < 0) {
                 Py_CLEAR(list);
             }

@@ -37,37 +37,53 @@ trace_kill(Trace *t)
     }
 }
 
+/* Calls may be running: what they stand on stays until they end. */
 void
 core_owner_reset(CoreOwner *own)
 {
-    CodeTraces *traces = own->traces;
     CoreBreak *brk = own->brk;
-    uint32_t ntraces = own->ntraces, nbrk = own->nbrk;
+    uint32_t nbrk = own->nbrk;
 
-    own->traces = NULL;
     own->brk = NULL;
-    own->ntraces = own->nbrk = 0;
-    for (uint32_t i = 0; i < ntraces; i++) {
-        for (uint32_t k = 0; k < traces[i].nroot; k++) {
-            trace_kill(traces[i].root[k]);
+    own->nbrk = 0;
+    for (uint32_t i = 0; i < own->ntraces; i++) {
+        CodeTraces *ct = own->traces[i];
+        Trace **root = ct->root;
+        uint32_t n = ct->nroot;
+        ct->root = NULL;
+        ct->nroot = ct->tries = 0;
+        ct->closed = false;
+        for (uint32_t k = 0; k < n; k++) {
+            trace_kill(root[k]);
         }
-        cc_free(traces[i].root);
-        Py_DECREF(traces[i].code);
+        cc_free(root);
     }
     for (uint32_t i = 0; i < nbrk; i++) {
         Py_DECREF(brk[i].code);
     }
-    cc_free(traces);
     cc_free(brk);
+}
+
+void
+core_owner_fini(CoreOwner *own)
+{
+    core_owner_reset(own);
+    for (uint32_t i = 0; i < own->ntraces; i++) {
+        Py_DECREF(own->traces[i]->code);
+        cc_free(own->traces[i]);
+    }
+    cc_free(own->traces);
+    own->traces = NULL;
+    own->ntraces = 0;
 }
 
 int
 core_owner_traverse(CoreOwner *own, visitproc visit, void *arg)
 {
     for (uint32_t i = 0; i < own->ntraces; i++) {
-        Py_VISIT(own->traces[i].code);
-        for (uint32_t k = 0; k < own->traces[i].nroot; k++) {
-            int err = tape_traverse(own->traces[i].root[k], visit, arg);
+        Py_VISIT(own->traces[i]->code);
+        for (uint32_t k = 0; k < own->traces[i]->nroot; k++) {
+            int err = tape_traverse(own->traces[i]->root[k], visit, arg);
             if (err) {
                 return err;
             }
@@ -83,17 +99,22 @@ static CodeTraces *
 find_traces(CoreOwner *own, PyCodeObject *code)
 {
     for (uint32_t i = 0; i < own->ntraces; i++) {
-        if (own->traces[i].code == code) {
-            return &own->traces[i];
+        if (own->traces[i]->code == code) {
+            return own->traces[i];
         }
     }
-    CodeTraces *grown = cc_realloc(own->traces, (own->ntraces + 1) * sizeof(*grown));
-    if (grown == NULL) {
+    CodeTraces *ct = cc_calloc(1, sizeof(*ct));
+    CodeTraces **grown = cc_realloc(own->traces, (own->ntraces + 1) * sizeof(*grown));
+    if (grown != NULL) {
+        own->traces = grown;
+    }
+    if (ct == NULL || grown == NULL) {
+        cc_free(ct);
         return NULL;
     }
-    own->traces = grown;
-    own->traces[own->ntraces] = (CodeTraces){.code = (PyCodeObject *)Py_NewRef((PyObject *)code)};
-    return &own->traces[own->ntraces++];
+    ct->code = (PyCodeObject *)Py_NewRef((PyObject *)code);
+    own->traces[own->ntraces++] = ct;
+    return ct;
 }
 
 /* -- Counting --------------------------------------------------------------------------- */
@@ -443,7 +464,7 @@ bind_inputs(PyFunctionObject *func, PyObject *const *args, size_t nargsf, PyObje
 static bool
 replay(CoreOwner *own, CodeTraces *ct, PyThreadState *ts, PyObject *const *slot, PyObject **res)
 {
-    for (uint32_t i = 0; i < ct->nroot; i++) {
+    for (uint32_t i = 0; i < ct->nroot; i++) {  /* another thread may add or reset meanwhile */
         Trace *t = ct->root[i];
         if (exec_run(&own->exec, ts, t, slot, res)) {
             take_counts(own);

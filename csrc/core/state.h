@@ -68,8 +68,12 @@ typedef struct {
     CoreState *state;
     CcConfig config;
     bool fullgraph;
+<<<<<<< HEAD
     uint8_t backend;                    /* CoreBackend */
     CodeTraces *traces;
+=======
+    CodeTraces **traces;                /* each stays where it is until the owner goes: calls hold them */
+>>>>>>> 07de7db3e09fd91c911d1fce3c44caa625fe0dfb
     uint32_t ntraces;
     CoreBreak *brk;
     uint32_t nbrk;
@@ -84,6 +88,7 @@ PyObject *core_call(CoreOwner *own, PyFunctionObject *func, PyObject *const *arg
                     PyObject *kwnames);
 void core_owner_init(CoreOwner *own, CoreState *state);
 void core_owner_reset(CoreOwner *own);  /* forget all traces */
+void core_owner_fini(CoreOwner *own);   /* no call is running */
 int core_owner_traverse(CoreOwner *own, visitproc visit, void *arg);
 
 #endif

@@ -64,34 +64,43 @@ fill_dict(Build *b, const TapeVirt *v, PyObject *dict)
     return true;
 }
 
+/* A function made on the tape shares the globals of its maker. */
+static PyObject *
+globals_of(const Act *act, TapeRef maker)
+{
+    while (TAPE_KIND(maker) == TAPE_VIRT) {
+        maker = act->t->opnd[act->t->virt[TAPE_INDEX(maker)].first + 1];
+    }
+    PyObject *fn = act_get(act, maker);
+    return fn == NULL ? NULL : ((PyFunctionObject *)fn)->func_globals;
+}
+
 static PyObject *
 build_function(Build *b, const TapeVirt *v)
 {
-    PyObject *part[7] = {0}, *fn = NULL;
-    bool ok = true;
+    PyObject *code = act_get(b->act, b->act->t->opnd[v->first]);
+    PyObject *globals = globals_of(b->act, b->act->t->opnd[v->first + 1]);
 
-    for (uint32_t i = 0; i < 7 && ok; i++) {
-        TapeRef ref = b->act->t->opnd[v->first + i];
-        part[i] = ref == TAPE_NULL ? NULL : build_value(b, ref);
-        ok = ref == TAPE_NULL || part[i] != NULL;
-    }
-    if (ok) {
-        fn = py_make_function(part[0], ((PyFunctionObject *)part[1])->func_globals, NULL);
-    }
-    if (fn != NULL) {
-        PyFunctionObject *f = (PyFunctionObject *)fn;
-        PyObject **to[4] = {&f->func_defaults, &f->func_kwdefaults, &f->func_annotations, &f->func_closure};
-        for (int i = 0; i < 4; i++) {
-            if (part[3 + i] != NULL) {
-                *to[i] = part[3 + i];
-                part[3 + i] = NULL;
+    return globals == NULL ? NULL : py_make_function(code, globals, NULL);
+}
+
+/* Its closure may hold a cell that holds the function. */
+static bool
+fill_function(Build *b, const TapeVirt *v, PyObject *fn)
+{
+    PyFunctionObject *f = (PyFunctionObject *)fn;
+    PyObject **to[4] = {&f->func_defaults, &f->func_kwdefaults, &f->func_annotations, &f->func_closure};
+
+    for (uint32_t i = 0; i < 4; i++) {
+        TapeRef ref = b->act->t->opnd[v->first + 3 + i];
+        if (ref != TAPE_NULL) {
+            *to[i] = build_value(b, ref);
+            if (*to[i] == NULL) {
+                return false;
             }
         }
     }
-    for (uint32_t i = 0; i < 7; i++) {
-        Py_XDECREF(part[i]);
-    }
-    return fn;
+    return true;
 }
 
 static PyObject *
@@ -129,6 +138,32 @@ build_range_iter(Build *b, const TapeVirt *v)
     for (int i = 0; i < 3; i++) {
         Py_XDECREF(part[i]);
     }
+    return it;
+}
+
+/* The same call again, advanced to where the description is. */
+static PyObject *
+build_call_iter(Build *b, const TapeVirt *v)
+{
+    PyObject *arg[8] = {0}, *it = NULL, *index = field(b, v, 1);
+    uint32_t n = v->nfields - 3;
+    bool ok = n <= 8 && index != NULL;
+
+    for (uint32_t i = 0; ok && i < n; i++) {
+        arg[i] = field(b, v, 3 + i);
+        ok = arg[i] != NULL;
+    }
+    if (ok) {
+        it = PyObject_Vectorcall(act_get(b->act, b->act->t->opnd[v->first + 2]), arg, n, NULL);
+    }
+    for (Py_ssize_t i = ok ? PyLong_AsSsize_t(index) : 0; it != NULL && i > 0; i--) {
+        PyObject *item = PyIter_Next(it);
+        Py_XDECREF(item);
+    }
+    for (uint32_t i = 0; i < n && i < 8; i++) {
+        Py_XDECREF(arg[i]);
+    }
+    Py_XDECREF(index);
     return it;
 }
 
@@ -179,6 +214,9 @@ build_virt(Build *b, const TapeVirt *v)
     case VIRT_SEQITER:
         obj = build_iter(b, v);
         break;
+    case VIRT_CALLITER:
+        obj = build_call_iter(b, v);
+        break;
     case VIRT_RANGEITER:
         obj = build_range_iter(b, v);
         break;
@@ -194,6 +232,8 @@ build_virt(Build *b, const TapeVirt *v)
         ok = fill_list(b, v, obj);
     } else if (v->kind == VIRT_DICT) {
         ok = fill_dict(b, v, obj);
+    } else if (v->kind == VIRT_FUNCTION) {
+        ok = fill_function(b, v, obj);
     } else if (v->kind == VIRT_CELL && b->act->t->opnd[v->first] != TAPE_NULL) {
         PyObject *value = field(b, v, 0);
         ok = value != NULL;

@@ -308,6 +308,16 @@ is_warner(const char *name)
     return strcmp(name, "mean") == 0 || strcmp(name, "var") == 0 || strcmp(name, "std") == 0;
 }
 
+/* mean, var, std with arguments that may warn: `ddof` and `where`, or so many that they may be there. */
+static bool
+may_warn(PyObject *const *a, uint32_t n, PyObject *kwnames)
+{
+    uint32_t nkw = kwnames == NULL ? 0 : (uint32_t)PyTuple_GET_SIZE(kwnames);
+
+    return n < 1 || n - nkw > 3 || has_empty(a, 1) || has_keyword(kwnames, "ddof")
+        || has_keyword(kwnames, "correction") || has_keyword(kwnames, "mean") || has_keyword(kwnames, "where");
+}
+
 static FrontKind
 classify_method(PyObject *descr, PyObject *const *a, uint32_t n, PyObject *kwnames)
 {
@@ -323,8 +333,7 @@ classify_method(PyObject *descr, PyObject *const *a, uint32_t n, PyObject *kwnam
     if (!name_in(as_str, pure_methods, COUNT(pure_methods))) {
         return FRONT_FOREIGN;
     }
-    if (is_warner(name) && (has_empty(a, 1) || n > 2 || has_keyword(kwnames, "ddof")
-                            || has_keyword(kwnames, "where"))) {
+    if (is_warner(name) && may_warn(a, n, kwnames)) {
         return FRONT_FOREIGN;
     }
     return FRONT_ARRAY;
@@ -362,8 +371,7 @@ classify_call(PyObject *callable, PyObject *const *a, uint32_t n, PyObject *kwna
     PyObject *name = PyObject_GetAttrString(callable, "__name__");
     const char *text = name == NULL ? NULL : PyUnicode_AsUTF8(name);
     bool foreign = text == NULL
-        || (is_warner(text) && (n < 1 || has_empty(a, 1) || n > 2 || has_keyword(kwnames, "ddof")
-                                || has_keyword(kwnames, "where")));
+        || (is_warner(text) && may_warn(a, n, kwnames));
     Py_XDECREF(name);
     PyErr_Clear();
     bool any = false;

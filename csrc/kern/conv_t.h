@@ -32,7 +32,7 @@
 #define CONV_TASKS 16
 #define CONV_SPLIT_BYTES (16 * 1024 * 1024)     /* of partial weight gradients */
 
-/* -- Packing the input ---------------------------------------------------------------------- */
+/* -- Packing the input ---------------------------------------------------------------- */
 
 /* ceil(a / b) for b > 0 and any a. */
 static int64_t
@@ -142,7 +142,7 @@ conv_pack_cols(const KernConv *c, const KT *in, int64_t oh0, int64_t rows, KT *d
     }
 }
 
-/* -- A task's part of the problem -------------------------------------------------------------- */
+/* -- A task's part of the problem ----------------------------------------------------- */
 
 typedef struct {
     int64_t image, images, row, rows;   /* images image.., output rows row.. */
@@ -199,7 +199,7 @@ conv_pack_input(const KernConv *c, ConvBlock *b, int64_t group, const KT *in, KT
     }
 }
 
-/* -- Packing the weights ---------------------------------------------------------------------------- */
+/* -- Packing the weights -------------------------------------------------------------- */
 
 /* One panel: [kh][kw][ic][NR], channels past the last as copies. Scratch holds one more panel. */
 static void
@@ -236,7 +236,7 @@ conv_pack_weights(const void *args, cc_i64 begin, cc_i64 end, void *scratch)
     }
 }
 
-/* -- Forward -------------------------------------------------------------------------------------------- */
+/* -- Forward -------------------------------------------------------------------------- */
 
 /* Rows of positions at `a` times one panel: all of k, in blocks of CONV_KC. */
 static void
@@ -343,8 +343,8 @@ conv_planes(const KernConv *c, const ConvBlock *b, const KT *input, const KT *w,
 
 /* One panel over the packed block. */
 static void
-conv_panel(const KernConv *c, const ConvBlock *b, const KT *input, const int64_t *off, int64_t panel,
-           KT *out, KT *tile)
+conv_panel(const KernConv *c, const ConvBlock *b, const KT *input, const int64_t *off,
+           int64_t panel, KT *out, KT *tile)
 {
     const KT *w = (const KT *)c->shared + panel * c->p.k * UKR_NR;
     int64_t o = panel % c->p.panels * UKR_NR, cols = conv_min(c->p.oc - o, UKR_NR);
@@ -360,8 +360,8 @@ conv_panel(const KernConv *c, const ConvBlock *b, const KT *input, const int64_t
     if (c->p.cols) {
         conv_positions(c, input, off, 1, b->line, b->positions, w, cols, tile);
         for (int64_t i = 0; i < b->images; i++) {
-            conv_epilogue(c, out, tile + i * b->rows * width * UKR_NR, b->image + i, b->row, b->rows,
-                          channel, cols);
+            conv_epilogue(c, out, tile + i * b->rows * width * UKR_NR, b->image + i, b->row,
+                          b->rows, channel, cols);
         }
         return;
     }
@@ -372,8 +372,8 @@ conv_panel(const KernConv *c, const ConvBlock *b, const KT *input, const int64_t
             conv_positions(c, input + r * line, off, c->p.ic, 1, rows * width, w, cols, tile);
         } else {
             for (int64_t i = 0; i < rows; i++) {
-                conv_positions(c, input + (r + i) * c->p.sh * line, off, c->p.sw * c->p.ic, 1, width,
-                               w, cols, tile + i * width * UKR_NR);
+                conv_positions(c, input + (r + i) * c->p.sh * line, off, c->p.sw * c->p.ic, 1,
+                               width, w, cols, tile + i * width * UKR_NR);
             }
         }
         conv_epilogue(c, out, tile, b->image, b->row + r, rows, channel, cols);
@@ -436,7 +436,7 @@ conv_run_forward(const void *args, cc_i64 begin, cc_i64 end, void *scratch)
     conv_run(c, c->x, c->y, begin, end, scratch);
 }
 
-/* -- Weight gradient ----------------------------------------------------------------------------------- */
+/* -- Weight gradient ------------------------------------------------------------------ */
 
 /* Packed input times y's gradient of one panel and block, into (or onto) part [k][NR]. */
 static void
@@ -550,7 +550,7 @@ conv_reduce_dw(const void *args, cc_i64 begin, cc_i64 end, void *scratch)
     }
 }
 
-/* -- Plans ------------------------------------------------------------------------------------------------ */
+/* -- Plans ---------------------------------------------------------------------------- */
 
 static void
 conv_orient_forward(KernConv *c)

@@ -38,7 +38,7 @@ gemm_round(int64_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
-/* -- Scratch of a task ------------------------------------------------------------------------ */
+/* -- Scratch of a task ---------------------------------------------------------------- */
 
 typedef struct {
     KT *tiles, *a, *b, *turned;
@@ -70,7 +70,7 @@ gemm_scratch(const KernGemm *g, char *base)
                          .turned = (KT *)(base + size[0] + size[1] + size[2])};
 }
 
-/* -- Packing ------------------------------------------------------------------------------------ */
+/* -- Packing -------------------------------------------------------------------------- */
 
 /* k0..k0 + kc of one panel, columns past n as copies of the last. */
 static void
@@ -111,7 +111,7 @@ gemm_pack_a(const KernGemm *g, const KT *a, int64_t m0, int64_t mc, int64_t k0, 
     }
 }
 
-/* -- Finishing a tile ----------------------------------------------------------------------------- */
+/* -- Finishing a tile ----------------------------------------------------------------- */
 
 /* tile[i * ld + j] += add[j], optionally relu. Whole vectors: the tile's rows are padded. */
 static void
@@ -178,7 +178,7 @@ gemm_epilogue(const KernGemm *g, int64_t batch, KT *tile, int64_t ld, int64_t m,
     kern_move(c, g->c_row, g->c_col, tile, ld, 1, rows, cols);
 }
 
-/* -- One task --------------------------------------------------------------------------------------- */
+/* -- One task ------------------------------------------------------------------------- */
 
 /* The product of one block of A rows with one block of a panel, into c. */
 static void
@@ -302,7 +302,7 @@ gemm_run(const void *args, cc_i64 begin, cc_i64 end, void *scratch)
     }
 }
 
-/* -- Matrix times vector ------------------------------------------------------------------------------- */
+/* -- Matrix times vector -------------------------------------------------------------- */
 
 #define GEMM_DOTS 64                    /* rows per epilogue */
 
@@ -399,7 +399,7 @@ gemm_plan_vector(KernGemm *g, KernPlan *plan)
     plan->nphase = 2;
 }
 
-/* -- The plan ------------------------------------------------------------------------------------------ */
+/* -- The plan ------------------------------------------------------------------------- */
 
 /* Which operand is broadcast, and the problem in its terms. */
 static void

@@ -49,7 +49,7 @@ typedef void (*KernProFn)(const void *ctx, const void *src, int64_t row_stride, 
                           void *dst, int64_t ldd, int64_t row, int64_t rows, int64_t k0,
                           int64_t k1);
 
-/* -- C[b] = A[b] * B[b], float and double -------------------------------------------------- */
+/* -- C[b] = A[b] * B[b], float and double --------------------------------------------- */
 
 typedef struct {
     int64_t nbatch, m, n, k;
@@ -77,7 +77,7 @@ typedef struct {
     } p;
 } KernGemm;
 
-/* -- Integer and bool products: NumPy's, wrapping around; bool is any(and) ----------------- */
+/* -- Integer and bool products: NumPy's, wrapping around; bool is any(and) ------------ */
 
 typedef enum {
     KERN_I8, KERN_I16, KERN_I32, KERN_I64, KERN_U8, KERN_U16, KERN_U32, KERN_U64, KERN_BOOL
@@ -93,7 +93,7 @@ typedef struct {
 
 void kern_intmm_plan(const KernIntMm *g, KernPlan *plan);
 
-/* -- Convolution, N C H W tensors with any strides ------------------------------------------ */
+/* -- Convolution, N C H W tensors with any strides ------------------------------------ */
 
 /* x[n][c][h][w], w[oc][c / groups][kh][kw], y[n][oc][oh][ow]. One struct serves forward (x, w in,
  * y out), input gradient (y, w in, x out) and weight gradient (x, y in, w out); y and x stand for
@@ -127,7 +127,7 @@ typedef struct {
 /* Output size of one axis; 0 when the window does not fit. */
 int64_t kern_conv_out(int64_t size, int64_t kernel, int64_t stride, int64_t dil, int64_t pad);
 
-/* -- Max-pooling ------------------------------------------------------------------------------ */
+/* -- Max-pooling ---------------------------------------------------------------------- */
 
 /* x[n][c][h][w] -> y[n][c][oh][ow]. The first maximum of a window in row order wins; a NaN wins
  * over everything and the last NaN over earlier ones, as in torch. Padding never wins. Either
@@ -142,7 +142,7 @@ typedef struct {
     uint8_t *mask;
 } KernPool;
 
-/* -- The table of one ISA level ---------------------------------------------------------------- */
+/* -- The table of one ISA level ------------------------------------------------------- */
 
 typedef struct {
     void (*gemm)(KernGemm *g, KernPlan *plan);

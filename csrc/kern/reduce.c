@@ -27,6 +27,8 @@
 #define BARE(v) (v)
 #define TRUTH(v) ((v_u8)((v) != 0) & 1)
 
+#define RED_AT(t, p, j) (*(const x_##t *)((p) + (j) * CC_VB))
+
 /* Vector j goes to accumulator j % 4; then ((0 + 1) + (2 + 3)), then halves of lanes. `pad` fills
  * the lanes past the end, 0 = with the last element. */
 #define RED_BLOCK(name, t, T, V, S, PREP, has_pad, pad)                                           \
@@ -36,6 +38,21 @@
         v_##t acc[4], v;                                                                          \
         T x[lanes];                                                                               \
         cc_i64 i = 0, j = 0;                                                                      \
+        if (n >= 4 * lanes) {           /* the same as below, in registers */                     \
+            v_##t a0 = PREP(RED_AT(t, p, 0)), a1 = PREP(RED_AT(t, p, 1));                         \
+            v_##t a2 = PREP(RED_AT(t, p, 2)), a3 = PREP(RED_AT(t, p, 3));                         \
+            for (j = 4; (j + 4) * lanes <= n; j += 4) {                                           \
+                a0 = V(a0, PREP(RED_AT(t, p, j)));                                                \
+                a1 = V(a1, PREP(RED_AT(t, p, j + 1)));                                            \
+                a2 = V(a2, PREP(RED_AT(t, p, j + 2)));                                            \
+                a3 = V(a3, PREP(RED_AT(t, p, j + 3)));                                            \
+            }                                                                                     \
+            acc[0] = a0;                                                                          \
+            acc[1] = a1;                                                                          \
+            acc[2] = a2;                                                                          \
+            acc[3] = a3;                                                                          \
+            i = j * lanes;                                                                        \
+        }                                                                                         \
         for (; i < n; i += lanes, j++) {                                                          \
             if (n - i >= lanes) {                                                                 \
                 v = *(const x_##t *)(p + i * (cc_i64)sizeof(T));                                  \

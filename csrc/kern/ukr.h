@@ -129,11 +129,11 @@ ukr_relu(KV x)
     return (KV)(~(x < (KV){0}) & (KM)x);
 }
 
-/* One tile: rows a + i * sam, columns of b and c contiguous. add: C += product, else C = product. */
+/* One tile: rows a + i * sam, b and c contiguous in columns. add: C += product, else =. */
 typedef void (*UkrFn)(int64_t nseg, int64_t run, const KT *a, const int64_t *off, int64_t sam,
                       int64_t sak, const KT *b, int64_t sbk, KT *c, int64_t ldc, int add);
 
-/* -- Generating the tiles: X(i) for each row, Y(i, j) for each vector of a row -------------- */
+/* -- Generating the tiles: X(i) for each row, Y(i, j) for each vector of a row -------- */
 
 #define UKR_ROWS1(X) X(0)
 #define UKR_ROWS2(X) UKR_ROWS1(X) X(1)

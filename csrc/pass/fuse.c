@@ -344,7 +344,7 @@ fuse_is_reshaped(const CcGraph *g, CcRef r)
     return false;
 }
 
-/* The output whose memory r may live in: the first, but what is reshaped lives in C order; or -1. */
+/* The output whose memory r may live in: the first (what is reshaped: in C order); or -1. */
 static int32_t
 fuse_output_of(const CcGraph *g, CcRef r)
 {

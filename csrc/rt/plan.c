@@ -386,7 +386,7 @@ run_grow(char **block, char **raw, int64_t *have, int64_t need, CcStatus *st)
 }
 
 bool
-plan_work(PlanRun *run, int64_t need, char **out)
+rt_plan_work(PlanRun *run, int64_t need, char **out)
 {
     CcBinding *b = run->b;
     bool ok = run_grow(&b->work, &b->raw_work, &b->work_size, need, run->st);
@@ -408,7 +408,7 @@ view_shape(const PlanRun *run, CcRef r, CcView *v)
 }
 
 void
-plan_buffer_view(const PlanRun *run, uint32_t buffer, CcView *v)
+rt_plan_buffer_view(const PlanRun *run, uint32_t buffer, CcView *v)
 {
     const CcBuffer *bf = &run->p->groups.buffer[buffer];
 
@@ -470,7 +470,7 @@ view_of_view(const PlanRun *run, CcRef r, const CcView *a, CcView *v)
         }
         return true;
     case CC_OP_SLICE:
-        plan_slice(run, attr, a, v);
+        rt_plan_slice(run, attr, a, v);
         return true;
     default:
         return view_reshape(a, v)
@@ -480,7 +480,7 @@ view_of_view(const PlanRun *run, CcRef r, const CcView *a, CcView *v)
 
 /* v gets start and strides of the SLICE with these attributes of a; its dims are set. */
 void
-plan_slice(const PlanRun *run, const int64_t *attr, const CcView *a, CcView *v)
+rt_plan_slice(const PlanRun *run, const int64_t *attr, const CcView *a, CcView *v)
 {
     cc_i64 at = 0;
 
@@ -496,7 +496,7 @@ plan_slice(const PlanRun *run, const int64_t *attr, const CcView *a, CcView *v)
 }
 
 bool
-plan_view(const PlanRun *run, CcRef r, CcView *v)
+rt_plan_view(const PlanRun *run, CcRef r, CcView *v)
 {
     const CcPlan *p = run->p;
     uint32_t buffer = p->groups.buffer_of[r], param = p->param_of[r];
@@ -505,7 +505,7 @@ plan_view(const PlanRun *run, CcRef r, CcView *v)
 
     /* A copy of a view is there once its group has run; until then the view is read. */
     if (buffer != 0 && bf->out != -2 && (p->groups.group_of[r] >= 0 || bf->first < run->group)) {
-        plan_buffer_view(run, buffer, v);
+        rt_plan_buffer_view(run, buffer, v);
         return true;
     }
     view_shape(run, r, v);
@@ -535,7 +535,7 @@ plan_view(const PlanRun *run, CcRef r, CcView *v)
         return true;
     }
     if (pass_fuse_is_view(p->g, r)) {
-        return plan_view(run, cc_arg(p->g, r, 0), &a) && view_of_view(run, r, &a, v);
+        return rt_plan_view(run, cc_arg(p->g, r, 0), &a) && view_of_view(run, r, &a, v);
     }
     return cc_fail(run->st, CC_REASON_BAD_GRAPH, "%%%u is not in memory", r);
 }
@@ -543,7 +543,7 @@ plan_view(const PlanRun *run, CcRef r, CcView *v)
 /* -- Running loops --------------------------------------------------------- */
 
 bool
-plan_phases(PlanRun *run, const CcPhase *phase, uint32_t n, const void *args)
+rt_plan_phases(PlanRun *run, const CcPhase *phase, uint32_t n, const void *args)
 {
     CcKernel k = {.phase = phase, .nphase = n, .args = args, .fault = &run->fault};
 
@@ -559,7 +559,7 @@ loop_number(const PlanRun *run, CcRef r, CcScalar *out)
     float f;
 
     out->u = 0;
-    if (!plan_view(run, r, &v)) {
+    if (!rt_plan_view(run, r, &v)) {
         return false;
     }
     if (t == CC_VT_f32) {
@@ -587,8 +587,8 @@ loop_operand(const PlanRun *run, const uint8_t *order, unsigned k, const GenLoop
         return true;
     }
     if (op->out) {
-        plan_buffer_view(run, from->buffer, &v);
-    } else if (!plan_view(run, from->ref, &v)) {
+        rt_plan_buffer_view(run, from->buffer, &v);
+    } else if (!rt_plan_view(run, from->ref, &v)) {
         return false;
     }
     op->data = v.data;
@@ -670,7 +670,7 @@ run_loop(PlanRun *run, uint32_t group)
     }
     for (unsigned i = 0; i < gl->nred; i++) {
         RtLoopRed *r = &l->red[i];
-        plan_buffer_view(run, gl->red[i].buffer, &v);
+        rt_plan_buffer_view(run, gl->red[i].buffer, &v);
         r->red = gl->red[i].red;
         r->type = gl->red[i].type;
         r->mem = gl->red[i].mem;
@@ -681,8 +681,8 @@ run_loop(PlanRun *run, uint32_t group)
     }
     loop_empty_fault(run, gl);
     rt_loop_plan(l, phase, &nphase, &partial);
-    return (partial == 0 || plan_work(run, partial, &l->partial))
-        && plan_phases(run, phase, nphase, l);
+    return (partial == 0 || rt_plan_work(run, partial, &l->partial))
+        && rt_plan_phases(run, phase, nphase, l);
 }
 
 /* -- Running --------------------------------------------------------------- */
@@ -713,7 +713,7 @@ cc_plan_run(const CcPlan *p, const CcArgIn *params, const CcArgIn *outs, CcBindi
         run.fault = 0;
         run.group = k;
         if (!(p->groups.group[k].kind == CC_GROUP_LOOP ? run_loop(&run, k)
-                                                       : plan_run_other(&run, k))) {
+                                                       : rt_plan_run_other(&run, k))) {
             return false;
         }
         uint32_t bits = run_fault_bits(run.fault) & p->mask[k];

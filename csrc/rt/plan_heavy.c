@@ -14,7 +14,7 @@ move_copy(PlanRun *run, const CcView *out, const CcView *in, bool fill)
     RtCopy c = {.out = *out, .in = *in, .fill = fill};
     CcPhase phase;
 
-    return !rt_copy_plan(&c, &phase) || plan_phases(run, &phase, 1, &c);
+    return !rt_copy_plan(&c, &phase) || rt_plan_phases(run, &phase, 1, &c);
 }
 
 static bool
@@ -22,14 +22,14 @@ run_update(PlanRun *run, CcRef r, const CcView *out)
 {
     CcView base, value, place;
 
-    if (!plan_view(run, cc_arg(run->g, r, 0), &base)
-        || !plan_view(run, cc_arg(run->g, r, 1), &value)
+    if (!rt_plan_view(run, cc_arg(run->g, r, 0), &base)
+        || !rt_plan_view(run, cc_arg(run->g, r, 1), &value)
         || !move_copy(run, out, &base, false)) {
         return false;
     }
     place = *out;
     memcpy(place.dim, value.dim, sizeof(place.dim));
-    plan_slice(run, cc_attrs(run->g, r), out, &place);
+    rt_plan_slice(run, cc_attrs(run->g, r), out, &place);
     return move_copy(run, &place, &value, false);
 }
 
@@ -40,7 +40,7 @@ run_concat(PlanRun *run, CcRef r, const CcView *out)
     CcView place = *out, part;
 
     for (uint32_t k = 0; k < run->g->node[r].narg; k++) {
-        if (!plan_view(run, cc_arg(run->g, r, k), &part)) {
+        if (!rt_plan_view(run, cc_arg(run->g, r, k), &part)) {
             return false;
         }
         place.dim[axis] = part.dim[axis];
@@ -58,8 +58,8 @@ run_pad(PlanRun *run, CcRef r, const CcView *out)
     const int64_t *lo = cc_attrs(run->g, r);
     CcView in, value, place = *out;
 
-    if (!plan_view(run, cc_arg(run->g, r, 0), &in)
-        || !plan_view(run, cc_arg(run->g, r, 1), &value)
+    if (!rt_plan_view(run, cc_arg(run->g, r, 0), &in)
+        || !rt_plan_view(run, cc_arg(run->g, r, 1), &value)
         || !move_copy(run, out, &value, true)) {
         return false;
     }
@@ -80,8 +80,8 @@ run_scan(PlanRun *run, CcRef r, const CcView *out)
                 .product = run->g->node[r].op == CC_OP_CUMPROD};
     CcPhase phase;
 
-    return plan_view(run, cc_arg(run->g, r, 0), &s.in)
-        && (!rt_scan_plan(&s, &phase) || plan_phases(run, &phase, 1, &s));
+    return rt_plan_view(run, cc_arg(run->g, r, 0), &s.in)
+        && (!rt_scan_plan(&s, &phase) || rt_plan_phases(run, &phase, 1, &s));
 }
 
 static bool
@@ -93,13 +93,13 @@ run_index(PlanRun *run, CcRef r, const CcView *out)
                  .add = run->g->node[r].op == CC_OP_SCATTER_ADD, .fault = &run->fault};
     CcPhase phase;
 
-    if (!plan_view(run, cc_arg(run->g, r, 0), &x.base)
-        || !plan_view(run, cc_arg(run->g, r, 1), &x.index)
-        || (x.scatter && (!plan_view(run, cc_arg(run->g, r, 2), &x.value)
+    if (!rt_plan_view(run, cc_arg(run->g, r, 0), &x.base)
+        || !rt_plan_view(run, cc_arg(run->g, r, 1), &x.index)
+        || (x.scatter && (!rt_plan_view(run, cc_arg(run->g, r, 2), &x.value)
                           || !move_copy(run, out, &x.base, false)))) {
         return false;
     }
-    return !rt_index_plan(&x, &phase) || plan_phases(run, &phase, 1, &x);
+    return !rt_index_plan(&x, &phase) || rt_plan_phases(run, &phase, 1, &x);
 }
 
 /* -- Heavy operations ------------------------------------------------------ */
@@ -109,13 +109,13 @@ heavy_run(PlanRun *run, const KernPlan *plan, const void *args, void **shared)
 {
     char *work = NULL;
 
-    if (plan->shared > 0 && !plan_work(run, (int64_t)plan->shared, &work)) {
+    if (plan->shared > 0 && !rt_plan_work(run, (int64_t)plan->shared, &work)) {
         return false;
     }
     if (shared != NULL) {
         *shared = work;
     }
-    return plan_phases(run, plan->phase, plan->nphase, args);
+    return rt_plan_phases(run, plan->phase, plan->nphase, args);
 }
 
 static const KernFloat *
@@ -187,7 +187,8 @@ run_matmul(PlanRun *run, CcRef r, const CcView *out)
     unsigned n = out->ndim;
     cc_i64 inner = n > 2 ? out->dim[n - 3] : 1, outer = 1;
 
-    if (!plan_view(run, cc_arg(run->g, r, 0), &a) || !plan_view(run, cc_arg(run->g, r, 1), &b)) {
+    if (!rt_plan_view(run, cc_arg(run->g, r, 0), &a)
+        || !rt_plan_view(run, cc_arg(run->g, r, 1), &b)) {
         return false;
     }
     if (rt_view_count(out) == 0) {
@@ -221,7 +222,8 @@ run_conv(PlanRun *run, CcRef r, const CcView *out)
     CcView p, q, x, w, y;
     KernPlan plan;
 
-    if (!plan_view(run, cc_arg(run->g, r, 0), &p) || !plan_view(run, cc_arg(run->g, r, 1), &q)) {
+    if (!rt_plan_view(run, cc_arg(run->g, r, 0), &p)
+        || !rt_plan_view(run, cc_arg(run->g, r, 1), &q)) {
         return false;
     }
     x = op == CC_OP_CONV2D ? p : op == CC_OP_CONV2D_DX ? *out : q;
@@ -251,13 +253,13 @@ run_pool(PlanRun *run, CcRef r, const CcView *out)
     KernPlan plan;
     char *work = NULL;
 
-    if (!plan_view(run, cc_arg(run->g, r, 0), &x)) {
+    if (!rt_plan_view(run, cc_arg(run->g, r, 0), &x)) {
         return false;
     }
     if (arg) {
         y.size = x.size;
         rt_view_pack(&y);
-        if (!plan_work(run, rt_view_count(&y) * (x.size + 8) + 8, &work)) {
+        if (!rt_plan_work(run, rt_view_count(&y) * (x.size + 8) + 8, &work)) {
             return false;
         }
         y.data = work + rt_view_count(&y) * 8;
@@ -269,7 +271,7 @@ run_pool(PlanRun *run, CcRef r, const CcView *out)
     heavy_strides(&x, k.xs);
     heavy_strides(&y, k.ys);
     heavy_table(x.dtype)->pool(&k, &plan);
-    if (!plan_phases(run, plan.phase, plan.nphase, &k)) {
+    if (!rt_plan_phases(run, plan.phase, plan.nphase, &k)) {
         return false;
     }
     if (arg) {
@@ -288,13 +290,13 @@ run_pool_dx(PlanRun *run, CcRef r, const CcView *out)
     KernPlan plan;
     char *work = NULL;
 
-    if (!plan_view(run, cc_arg(run->g, r, 0), &dy)
-        || !plan_view(run, cc_arg(run->g, r, 1), &index)) {
+    if (!rt_plan_view(run, cc_arg(run->g, r, 0), &dy)
+        || !rt_plan_view(run, cc_arg(run->g, r, 1), &index)) {
         return false;
     }
     packed = index;
     if (!rt_view_packed(&index)) {
-        if (!plan_work(run, rt_view_count(&index) * 8 + 8, &work)) {
+        if (!rt_plan_work(run, rt_view_count(&index) * 8 + 8, &work)) {
             return false;
         }
         packed.data = work;
@@ -310,7 +312,7 @@ run_pool_dx(PlanRun *run, CcRef r, const CcView *out)
     heavy_strides(out, k.xs);
     heavy_strides(&dy, k.ys);
     heavy_table(out->dtype)->pool_dx(&k, &plan);
-    return plan_phases(run, plan.phase, plan.nphase, &k);
+    return rt_plan_phases(run, plan.phase, plan.nphase, &k);
 }
 
 /* -- The framework's own functions ----------------------------------------- */
@@ -328,7 +330,7 @@ run_extern(PlanRun *run, CcRef call)
         return cc_fail(run->st, CC_REASON_NO_LOWERING, "%%%u: nobody to call", call);
     }
     for (uint32_t k = 0; k < narg; k++) {
-        if (!plan_view(run, cc_arg(g, call, k), &arg[k])) {
+        if (!rt_plan_view(run, cc_arg(g, call, k), &arg[k])) {
             return false;
         }
     }
@@ -343,14 +345,14 @@ run_extern(PlanRun *run, CcRef call)
         for (; nresult <= at; nresult++) {              /* results nobody reads have no memory */
             memset(&result[nresult], 0, sizeof(result[nresult]));
         }
-        plan_buffer_view(run, run->groups->buffer_of[r], &result[at]);
+        rt_plan_buffer_view(run, run->groups->buffer_of[r], &result[at]);
     }
     return run->opt->external(run->opt->ctx, cc_attrs(g, call)[0], arg, narg, result, nresult,
                               run->st);
 }
 
 bool
-plan_run_other(PlanRun *run, uint32_t group)
+rt_plan_run_other(PlanRun *run, uint32_t group)
 {
     CcRef r = run->groups->group[group].space;
     CcView out;
@@ -358,7 +360,7 @@ plan_run_other(PlanRun *run, uint32_t group)
     if (run->g->node[r].op == CC_OP_EXTERN) {
         return run_extern(run, r);
     }
-    plan_buffer_view(run, run->groups->buffer_of[r], &out);
+    rt_plan_buffer_view(run, run->groups->buffer_of[r], &out);
     switch (run->g->node[r].op) {
     case CC_OP_UPDATE:
         return run_update(run, r, &out);

@@ -18,17 +18,17 @@ typedef struct {
 } PlanRun;
 
 /* Where value r lies: a parameter, a buffer, or a view of one. */
-bool plan_view(const PlanRun *run, CcRef r, CcView *v);
-void plan_buffer_view(const PlanRun *run, uint32_t buffer, CcView *v);
+bool rt_plan_view(const PlanRun *run, CcRef r, CcView *v);
+void rt_plan_buffer_view(const PlanRun *run, uint32_t buffer, CcView *v);
 
 /* v, whose dims are set, becomes the SLICE with these attributes of a. */
-void plan_slice(const PlanRun *run, const int64_t *attr, const CcView *a, CcView *v);
+void rt_plan_slice(const PlanRun *run, const int64_t *attr, const CcView *a, CcView *v);
 
-/* Memory until the next call of plan_work, 64-byte aligned. */
-bool plan_work(PlanRun *run, int64_t need, char **out);
-bool plan_phases(PlanRun *run, const CcPhase *phase, uint32_t n, const void *args);
+/* Memory until the next call of rt_plan_work, 64-byte aligned. */
+bool rt_plan_work(PlanRun *run, int64_t need, char **out);
+bool rt_plan_phases(PlanRun *run, const CcPhase *phase, uint32_t n, const void *args);
 
 /* Run a group that is no LOOP. */
-bool plan_run_other(PlanRun *run, uint32_t group);
+bool rt_plan_run_other(PlanRun *run, uint32_t group);
 
 #endif

@@ -105,8 +105,8 @@ typedef enum {
     VIRT_FUNCTION,                      /* code, globals, qualname, defaults, kwdefaults, annotations, closure */
     VIRT_SEQITER,                       /* container, next index (constant): of an exact list or tuple */
     VIRT_RANGEITER,                     /* start, stop, step (constants) */
-    VIRT_ZIP,                           /* iterators */
-    VIRT_ENUM,                          /* iterator, next count (constant) */
+    VIRT_CALLITER,                      /* virtual list of all items, next index (constant), callable, its arguments:
+                                           zip, enumerate, reversed of known items */
     VIRT__COUNT
 } VirtKind;
 

@@ -237,18 +237,23 @@ items_of(Recorder *r, PyObject *seq, TapeRef ref, TapeRef *item)
     return n;
 }
 
-/* The iterator over a virtual list stands for an iterator whose items are known. */
+/* An iterator whose items are known: shown to anybody, it is made by the same call and advanced. */
 static RecStatus
 give_iter(Recorder *r, const BuiltinCall *c, const TapeRef *item, Py_ssize_t n, bool *handled)
 {
     PyObject *res = PyObject_Vectorcall(c->callable, c->real, (size_t)c->n, NULL);
-    TapeRef field[2];
+    TapeRef field[3 + 4] = {TAPE_NULL};
 
     if (res != NULL) {
         field[0] = rec_virt(r, VIRT_LIST, item, (uint32_t)n);
         field[1] = rec_const_int(r, 0);
+        field[2] = rec_const(r, c->callable);
+        for (Py_ssize_t i = 0; i < c->n; i++) {
+            field[3 + i] = c->ref[i];
+        }
     }
-    return give(r, c, res, res == NULL ? TAPE_NULL : rec_virt(r, VIRT_SEQITER, field, 2), handled);
+    TapeRef out = res == NULL ? TAPE_NULL : rec_virt(r, VIRT_CALLITER, field, (uint32_t)(3 + c->n));
+    return give(r, c, res, out, handled);
 }
 
 static bool

@@ -184,10 +184,11 @@ ref_phase(Recorder *r, TapeRef ref)
         RecReg *reg = rec_reg(r, ref);
         return r->open && reg->txn == r->txn ? (TapePhase)reg->phase : PHASE_PRE;
     }
-    if (TAPE_KIND(ref) == TAPE_VIRT) {
+    if (TAPE_KIND(ref) == TAPE_VIRT && r->virt[TAPE_INDEX(ref)].mark != r->walk) {
         RecVirt *v = &r->virt[TAPE_INDEX(ref)];
+        v->mark = r->walk;
         for (uint32_t i = 0; i < v->nfields; i++) {
-            TapePhase p = ref_phase(r, r->virt[TAPE_INDEX(ref)].field[i]);
+            TapePhase p = ref_phase(r, v->field[i]);
             phase = p == PHASE_FLOAT || (p == PHASE_NODE && phase == PHASE_PRE) ? p : phase;
         }
     }
@@ -200,6 +201,7 @@ operands_phase(Recorder *r, const TapeRef *a, uint32_t n)
 {
     TapePhase phase = PHASE_PRE;
 
+    r->walk++;
     for (uint32_t i = 0; i < n; i++) {
         TapePhase p = ref_phase(r, a[i]);
         if (p == PHASE_FLOAT || (p == PHASE_NODE && phase == PHASE_PRE)) {
@@ -375,6 +377,7 @@ rec_check_of(Recorder *r, PyObject *real)
 
 typedef struct {
     uint32_t *last;                     /* by register: row of its last use */
+    uint32_t *seen;                     /* by virtual object: row + 1 of the last walk over it */
     Trace *t;
 } Lives;
 
@@ -384,13 +387,11 @@ live_use(Lives *lv, TapeRef ref, uint32_t pc)
     if (TAPE_KIND(ref) == TAPE_REG) {
         uint32_t *last = &lv->last[TAPE_INDEX(ref)];
         *last = *last < pc ? pc : *last;
-    } else if (TAPE_KIND(ref) == TAPE_VIRT) {
+    } else if (TAPE_KIND(ref) == TAPE_VIRT && lv->seen[TAPE_INDEX(ref)] != pc + 1) {
+        lv->seen[TAPE_INDEX(ref)] = pc + 1;
         const TapeVirt *v = &lv->t->virt[TAPE_INDEX(ref)];
         for (uint32_t i = 0; i < v->nfields; i++) {
-            TapeRef f = lv->t->opnd[v->first + i];
-            if (f != ref) {
-                live_use(lv, f, pc);
-            }
+            live_use(lv, lv->t->opnd[v->first + i], pc);
         }
     }
 }
@@ -493,10 +494,11 @@ lives_release(Recorder *r)
     uint32_t anchor = 0, begin = 0;     /* rows: the last ANCHOR and the last COMMIT */
     uint32_t *last = cc_calloc(t->nreg + 1, sizeof(*last));
     uint32_t *def = cc_calloc(t->nreg + 1, sizeof(*def));
-    bool ok = last != NULL && def != NULL;
+    uint32_t *seen = cc_calloc(t->nvirt + 1, sizeof(*seen));
+    bool ok = last != NULL && def != NULL && seen != NULL;
 
     if (ok) {
-        Lives lv = {.last = last, .t = t};
+        Lives lv = {.last = last, .seen = seen, .t = t};
         lives_define(t, def);
         for (uint32_t i = 0; i < t->nreg; i++) {
             last[i] = def[i] == UINT32_MAX ? 0 : def[i];
@@ -513,6 +515,7 @@ lives_release(Recorder *r)
         }
     }
     cc_free(last);
+    cc_free(seen);
     cc_free(def);
     return ok;
 }

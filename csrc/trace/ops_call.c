@@ -289,6 +289,9 @@ typedef struct {
     Py_ssize_t n;                       /* arguments, keyword ones included */
     PyObject *kwnames;
     int pop;                            /* slots that the instruction takes */
+    PyObject *star_real[3];             /* f(*args, **kwargs): the callable and the two as they stand */
+    TapeRef star_ref[3];
+    uint32_t nstar;
 } Call;
 
 static void
@@ -370,8 +373,12 @@ call_residual(Recorder *r, Call *c)
     if (r->opt.fullgraph) {
         return rec_stop(r, why, "%.60s", name == NULL ? "?" : name);
     }
-    RecStatus st = rec_residual(r, DO_CALL, 0, c->real, c->ref, (uint32_t)c->n + 1, c->kwnames, c->pop,
-                                0, &res, &out);
+    /* Unknown code may keep the very tuple that it is called with. */
+    RecStatus st = c->nstar > 0
+                       ? rec_residual(r, DO_CALLEX, 0, c->star_real, c->star_ref, c->nstar, NULL, c->pop, 0,
+                                      &res, &out)
+                       : rec_residual(r, DO_CALL, 0, c->real, c->ref, (uint32_t)c->n + 1, c->kwnames,
+                                      c->pop, 0, &res, &out);
     if (st == REC_OK) {
         rec_replace_steal(r, c->pop, res, out);
     }
@@ -542,18 +549,23 @@ rec_op_call_function_ex(Recorder *r, int oparg)
     if (!PyTuple_CheckExact(args) || (kw && !PyDict_CheckExact(kwargs))) {
         return rec_stop(r, CC_REASON_BYTECODE, "star arguments that are not a tuple and a dict");
     }
-    c.real[0] = rec_real(r, callable);
-    c.ref[0] = rec_peek(r, callable);
+    c.real[0] = c.star_real[0] = rec_real(r, callable);
+    c.ref[0] = c.star_ref[0] = rec_peek(r, callable);
+    c.star_real[1] = args;
+    c.star_ref[1] = rec_peek(r, kw);
+    c.star_real[2] = kwargs;
+    c.star_ref[2] = kw ? rec_peek(r, 0) : TAPE_NULL;
+    c.nstar = 2u + kw;
     if (flatten(r, &c, args, rec_peek(r, kw), kwargs, kw ? rec_peek(r, 0) : TAPE_NULL, &names)) {
         c.kwnames = names;
         RecStatus st = call_plan(r, &c);
         Py_XDECREF(names);
         return st;
     }
-    PyObject *real[3] = {c.real[0], args, kwargs}, *res;
-    TapeRef ref[3] = {c.ref[0], rec_peek(r, kw), kw ? rec_peek(r, 0) : TAPE_NULL}, out;
+    PyObject *res;
+    TapeRef out;
     rec_note_break(r, CC_REASON_UNKNOWN_CALL, "star arguments");
-    RecStatus st = rec_residual(r, DO_CALLEX, 0, real, ref, 2u + kw, NULL, c.pop, 0, &res, &out);
+    RecStatus st = rec_residual(r, DO_CALLEX, 0, c.star_real, c.star_ref, c.nstar, NULL, c.pop, 0, &res, &out);
     if (st == REC_OK) {
         rec_replace_steal(r, c.pop, res, out);
     }

@@ -380,6 +380,7 @@ virt_next(Recorder *r, TapeRef it, PyObject **container, TapeRef *value)
         rec_virt_touch(r, v);
         return 1;
     }
+    case VIRT_CALLITER:
     case VIRT_SEQITER: {
         k = rec_konst_borrow(r, v->field[1]);
         Py_ssize_t i = PyLong_AsSsize_t(k);

@@ -17,7 +17,7 @@
 
 typedef enum { REC_OK, REC_STOP, REC_ERROR, REC_DONE } RecStatus;
 
-enum { REC_MAX_FRAMES = 64, REC_MAX_LOOPS = 8, REC_MAX_ANCHORS = 16, REC_MAX_CARRIED = 64 };
+enum { REC_MAX_FRAMES = 64, REC_MAX_LOOPS = 8, REC_MAX_ANCHORS = 16, REC_MAX_CARRIED = 64, REC_MAX_LATE = 32 };
 
 typedef struct {
     uint32_t trace_limit, inline_depth, unroll;
@@ -46,6 +46,8 @@ typedef struct {
     uint32_t nfields, cap;
     TapeRef real;                       /* register, once it has been built */
     uint32_t row, row_gen;              /* its row in the trace and when that was true */
+    uint32_t mark;                      /* of the last walk that met it; descriptions can be cyclic */
+    bool building;
 } RecVirt;
 
 typedef struct {
@@ -107,7 +109,9 @@ typedef struct {
     RecReg *reg;
     uint32_t cap_reg;
     RecVirt *virt;
-    uint32_t nvirt, cap_virtobj, virt_gen;
+    uint32_t nvirt, cap_virtobj, virt_gen, walk;
+    struct { TapeRef cell, content; } late[REC_MAX_LATE];       /* cells to fill when all is built */
+    int nlate;
     RecLoad *load;
     uint32_t nload, cap_load;
     RecBreak *brk;

@@ -207,35 +207,57 @@ static PyTypeObject *const virt_type[VIRT__COUNT] = {
     [VIRT_METHOD] = &PyMethod_Type,
     [VIRT_FUNCTION] = &PyFunction_Type,
     [VIRT_RANGEITER] = &PyRangeIter_Type,
-    [VIRT_ZIP] = &PyZip_Type,
-    [VIRT_ENUM] = &PyEnum_Type,
 };
 
+static TapeRef build_virt(Recorder *r, TapeRef ref);
+
+/* A cell may hold a function that closes over it: it is built empty and filled at the end. */
+static TapeRef
+build_cell(Recorder *r, uint32_t id)
+{
+    TapeRef content = rec_ref(r, r->virt[id].field[0]);
+
+    if (TAPE_KIND(content) == TAPE_VIRT && r->nlate < REC_MAX_LATE) {
+        TapeRef empty = rec_virt(r, VIRT_CELL, &(TapeRef){TAPE_NULL}, 1);
+        TapeRef reg = rec_emit(r, rec_ins(TAPE_MKOBJ, 0, 0), &empty, 1, true);
+        r->late[r->nlate].cell = reg;
+        r->late[r->nlate++].content = content;
+        return reg;
+    }
+    r->virt[id].field[0] = content;
+    TapeRef self = TAPE_REF(TAPE_VIRT, id);
+    return TAPE_KIND(content) == TAPE_VIRT ? TAPE_NULL
+                                           : rec_emit(r, rec_ins(TAPE_MKOBJ, 0, 0), &self, 1, true);
+}
+
 /* Nested virtual objects are built on their own first: so each is built once and keeps its identity. */
-TapeRef
-rec_materialise(Recorder *r, TapeRef ref)
+static TapeRef
+build_virt(Recorder *r, TapeRef ref)
 {
     ref = rec_ref(r, ref);
     if (TAPE_KIND(ref) != TAPE_VIRT || r->broken) {
         return ref;
     }
     uint32_t id = TAPE_INDEX(ref);
-    if (r->virt[id].row == UINT32_MAX) {        /* a cycle through itself */
+    TapeRef reg;
+    if (r->virt[id].building) {         /* a cycle that goes through no cell */
         r->broken = true;
         return TAPE_NULL;
     }
-    r->virt[id].row = UINT32_MAX;
-    r->virt[id].row_gen = 0;
-    for (uint32_t i = 0; i < r->virt[id].nfields && !r->broken; i++) {
-        TapeRef built = rec_materialise(r, r->virt[id].field[i]);
-        r->virt[id].field[i] = built;
+    r->virt[id].building = true;
+    if (r->virt[id].kind == VIRT_CELL) {
+        reg = build_cell(r, id);
+    } else {
+        for (uint32_t i = 0; i < r->virt[id].nfields && !r->broken; i++) {
+            TapeRef built = build_virt(r, r->virt[id].field[i]);
+            r->virt[id].field[i] = built;
+        }
+        r->virt[id].row_gen = 0;
+        reg = r->broken ? TAPE_NULL : rec_emit(r, rec_ins(TAPE_MKOBJ, 0, 0), &ref, 1, true);
     }
-    if (r->broken) {
-        return TAPE_NULL;
-    }
-    TapeRef self = ref;
-    TapeRef reg = rec_emit(r, rec_ins(TAPE_MKOBJ, 0, 0), &self, 1, true);
-    if (r->broken) {
+    r->virt[id].building = false;
+    if (r->broken || reg == TAPE_NULL) {
+        r->broken = true;
         return TAPE_NULL;
     }
     rec_reg(r, reg)->type = virt_type[r->virt[id].kind];
@@ -244,19 +266,44 @@ rec_materialise(Recorder *r, TapeRef ref)
     return reg;
 }
 
-void
-rec_foreign_ref(Recorder *r, TapeRef ref)
+TapeRef
+rec_materialise(Recorder *r, TapeRef ref)
+{
+    TapeRef res = build_virt(r, ref);
+
+    while (r->nlate > 0 && !r->broken) {
+        TapeRef cell = r->late[--r->nlate].cell;
+        TapeRef a[2] = {cell, build_virt(r, r->late[r->nlate].content)};
+        if (!r->broken) {
+            rec_emit(r, rec_ins(TAPE_PCALL, DO_SETCELL, 0), a, 2, true);
+        }
+    }
+    r->nlate = 0;
+    return r->broken ? TAPE_NULL : res;
+}
+
+static void
+foreign_ref(Recorder *r, TapeRef ref)
 {
     ref = rec_ref(r, ref);
     if (TAPE_KIND(ref) == TAPE_REG) {
         rec_reg(r, ref)->priv = false;
+    }
+    if (TAPE_KIND(ref) != TAPE_VIRT || r->virt[TAPE_INDEX(ref)].mark == r->walk) {
         return;
     }
-    RecVirt *v = rec_virt_of(r, ref);
-    for (uint32_t i = 0; v != NULL && i < v->nfields; i++) {
-        rec_foreign_ref(r, v->field[i]);
-        v = rec_virt_of(r, ref);
+    RecVirt *v = &r->virt[TAPE_INDEX(ref)];
+    v->mark = r->walk;
+    for (uint32_t i = 0; i < v->nfields; i++) {
+        foreign_ref(r, v->field[i]);
     }
+}
+
+void
+rec_foreign_ref(Recorder *r, TapeRef ref)
+{
+    r->walk++;
+    foreign_ref(r, ref);
 }
 
 /* -- Slots --------------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 
 static uint64_t seed = 1;
 
-/* -- Operands of either float type, in any strides ------------------------------------------ */
+/* -- Operands of either float type, in any strides ------------------------------------ */
 
 typedef struct {
     bool f64;
@@ -63,7 +63,7 @@ mat_new(bool f64, Kind kind, int64_t batch, int64_t rows, int64_t cols)
     return m;
 }
 
-/* -- One product and its check ---------------------------------------------------------------- */
+/* -- One product and its check -------------------------------------------------------- */
 
 typedef struct {
     bool f64, accumulate, shared_b;
@@ -200,7 +200,7 @@ check(const KernTable *table, const Case *t)
     free(before), free(first);
 }
 
-/* -- Sweeps ------------------------------------------------------------------------------------- */
+/* -- Sweeps --------------------------------------------------------------------------- */
 
 static void
 test_shapes(const KernTable *table)
@@ -299,7 +299,7 @@ test_accuracy(const KernTable *table)
     free(a);
 }
 
-/* -- Integers -------------------------------------------------------------------------------------- */
+/* -- Integers ------------------------------------------------------------------------- */
 
 static void
 test_integers(void)

@@ -305,7 +305,7 @@ test_sums_are_accurate_and_do_not_depend_on_threads(void)
     }
 }
 
-/* Outputs that are parameters, constants, iotas, views, reordered or named twice; reshapes of such. */
+/* Outputs that are parameters, constants, iotas, views, reordered, named twice; reshapes too. */
 static void
 test_any_node_may_be_an_output(void)
 {
