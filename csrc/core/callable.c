@@ -270,8 +270,8 @@ callable_plans(PyObject *self, PyObject *Py_UNUSED(none))
     PyObject *list = PyList_New(0);
 
     for (uint32_t i = 0; list != NULL && i < own->ntraces; i++) {
-        for (uint32_t k = 0; list != NULL && k < own->traces[i].nroot; k++) {
-            PyObject *part = front_plans_list(own->traces[i].root[k]);
+        for (uint32_t k = 0; list != NULL && k < own->traces[i]->nroot; k++) {
+            PyObject *part = front_plans_list(own->traces[i]->root[k]);
             PyObject *both = part == NULL ? NULL : PySequence_InPlaceConcat(list, part);
             Py_XDECREF(part);
             Py_SETREF(list, both);

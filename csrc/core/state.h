@@ -68,12 +68,8 @@ typedef struct {
     CoreState *state;
     CcConfig config;
     bool fullgraph;
-<<<<<<< HEAD
     uint8_t backend;                    /* CoreBackend */
-    CodeTraces *traces;
-=======
     CodeTraces **traces;                /* each stays where it is until the owner goes: calls hold them */
->>>>>>> 07de7db3e09fd91c911d1fce3c44caa625fe0dfb
     uint32_t ntraces;
     CoreBreak *brk;
     uint32_t nbrk;

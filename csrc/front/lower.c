@@ -12,15 +12,14 @@
 
 #include <string.h>
 
-enum { LOWER_MAX_DEPTH = 32 };
-
 typedef struct {
     Trace *t;
     FrontPlans *plans;
     uint32_t *uses;                     /* by register: reads anywhere in the trace */
     uint32_t *inner;                    /* by register: reads in the current run */
     Lower L;
-    bool lost;                          /* no memory, or objects nested too deep to follow */
+    uint32_t *seen, stamp;              /* by virtual object: last count that met it */
+    bool lost;                          /* no memory */
     const char *why;                    /* of the row that ended the last run */
 } LowerTrace;
 
@@ -71,25 +70,35 @@ plans_free(void *owner)
 
 /* -- Uses of registers --------------------------------------------------------------------------- */
 
+/* Registers of a ref, each virtual object once: they can be cyclic. */
 static void
-count_ref(LowerTrace *lt, uint32_t *count, TapeRef ref, int depth)
+count_in(LowerTrace *lt, uint32_t *count, TapeRef ref)
 {
+    uint32_t i = TAPE_INDEX(ref);
+
     if (TAPE_KIND(ref) == TAPE_REG) {
-        count[TAPE_INDEX(ref)]++;
-    } else if (TAPE_KIND(ref) == TAPE_VIRT) {
-        const TapeVirt *v = &lt->t->virt[TAPE_INDEX(ref)];
-        lt->lost |= depth > LOWER_MAX_DEPTH;
-        for (uint32_t i = 0; i < v->nfields && !lt->lost; i++) {
-            count_ref(lt, count, lt->t->opnd[v->first + i], depth + 1);
+        count[i]++;
+    } else if (TAPE_KIND(ref) == TAPE_VIRT && lt->seen[i] != lt->stamp) {
+        const TapeVirt *v = &lt->t->virt[i];
+        lt->seen[i] = lt->stamp;
+        for (uint32_t k = 0; k < v->nfields; k++) {
+            count_in(lt, count, lt->t->opnd[v->first + k]);
         }
     }
+}
+
+static void
+count_ref(LowerTrace *lt, uint32_t *count, TapeRef ref)
+{
+    lt->stamp++;
+    count_in(lt, count, ref);
 }
 
 static void
 count_row(LowerTrace *lt, uint32_t *count, const TapeIns *in)
 {
     for (uint32_t i = 0; i < in->n; i++) {
-        count_ref(lt, count, lt->t->opnd[in->arg + i], 0);
+        count_ref(lt, count, lt->t->opnd[in->arg + i]);
     }
 }
 
@@ -105,10 +114,10 @@ count_all(LowerTrace *lt)
     }
     for (uint32_t i = 0; i < t->nframe; i++) {
         const TapeFrame *f = &t->frame[i];
-        count_ref(lt, lt->uses, f->func, 0);
-        count_ref(lt, lt->uses, f->extra, 0);
+        count_ref(lt, lt->uses, f->func);
+        count_ref(lt, lt->uses, f->extra);
         for (uint32_t k = 0; k < f->nlocals + f->nstack; k++) {
-            count_ref(lt, lt->uses, t->opnd[f->slot + k], 0);
+            count_ref(lt, lt->uses, t->opnd[f->slot + k]);
         }
     }
 }
@@ -314,9 +323,10 @@ begin(LowerTrace *lt, Trace *t)
     lt->plans = cc_calloc(1, sizeof(*lt->plans));
     lt->uses = cc_calloc(t->nreg + 1, sizeof(*lt->uses));
     lt->inner = cc_calloc(t->nreg + 1, sizeof(*lt->inner));
+    lt->seen = cc_calloc(t->nvirt + 1, sizeof(*lt->seen));
     lt->L.val = cc_calloc(t->nreg + 1, sizeof(*lt->L.val));
     lt->L.np = PyImport_ImportModule("numpy");
-    return lt->plans && lt->uses && lt->inner && lt->L.val && lt->L.np;
+    return lt->plans && lt->uses && lt->inner && lt->seen && lt->L.val && lt->L.np;
 }
 
 static void
@@ -327,6 +337,7 @@ finish(LowerTrace *lt)
     graph_free(lt->L.fg);
     cc_free(lt->uses);
     cc_free(lt->inner);
+    cc_free(lt->seen);
     cc_free(lt->L.val);
     Py_XDECREF(lt->L.np);
     if (!lt->lost) {
