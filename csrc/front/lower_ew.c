@@ -125,7 +125,7 @@ bool
 front_lower_ufunc(Lower *L, const char *name, const TapeRef *arg, uint32_t n, FrontValue *out)
 {
     const EwRow *row = ew_find(name);
-    FrontValue v[2];
+    FrontValue v[2] = {{0}};
     CcRef ref[2];
     CcDtype dt[3];
 

@@ -131,7 +131,7 @@ pick_dtype(Lower *L, const RedRow *row, const RedCall *c, CcDtype *dt)
     if (row->kind == RED_MOMENT) {
         *dt = cc_dtype_is_float(from) ? from : CC_DTYPE_F64;
     } else if (row->kind == RED_ARG && from == CC_DTYPE_BOOL) {
-        *dt = CC_DTYPE_I64;             /* a true byte may be any but 0: all true ones are equal */
+        return front_no(L, "argmax of bools, whose true bytes may differ");
     } else {
         *dt = row->kind == RED_ADDS || row->kind == RED_SCAN ? adding_dtype(from) : from;
     }

@@ -256,14 +256,15 @@ REDUCTIONS = ["sum", "prod", "mean", "var", "std", "max", "min", "argmax", "argm
 def test_reductions(name, dtype):
     sets = [(data(dtype, (n, 4, 3)),) for n in (2, 5, 23)]
     scan, arg = name.startswith("cum"), name.startswith("arg")
+    kernels = not (arg and dtype is np.bool_)
     axes = ["", "axis=0", "axis=1", "axis=-1", "axis=None"] + ["axis=(0, 2)", "axis=(1, -1)"] * (not scan and not arg)
     ulp = 200 if name in ("var", "std") else 40
     for axis in axes:
-        check(make(f"np.{name}(x, {axis})", "x"), *sets, ulp=ulp)
-        check(make(f"x.{name}({axis})", "x"), *sets, ulp=ulp)
+        check(make(f"np.{name}(x, {axis})", "x"), *sets, ulp=ulp, kernels=kernels)
+        check(make(f"x.{name}({axis})", "x"), *sets, ulp=ulp, kernels=kernels)
         if not scan:
             more = f"{axis}, keepdims=True".lstrip(", ")
-            check(make(f"x.{name}({more})", "x"), *sets, ulp=ulp)
+            check(make(f"x.{name}({more})", "x"), *sets, ulp=ulp, kernels=kernels)
     check(make(f"x.{name}() * 2", "x"), (data(dtype, (30,)),), ulp=ulp, kernels=False)
 
 
@@ -293,7 +294,7 @@ def test_bools_of_any_byte():
     b, c = ((np.arange(12) % n).astype(np.uint8).view(bool).reshape(4, 3) for n in (5, 3))
     for text in ("np.where(b, x, -x)", "~b", "b & c", "b ^ c", "b == c", "b < c", "b + c", "b.sum(axis=0)",
                  "b.argmax(axis=0)", "b.any(axis=0)", "b * x", "b.astype(int)", "b.max(axis=1)", "b.mean()"):
-        check(make(text, "b c x"), (b, c, x), ulp=4)
+        check(make(text, "b c x"), (b, c, x), ulp=4, kernels="arg" not in text)
 
 
 # -- Shapes ------------------------------------------------------------------------------------------
