@@ -448,7 +448,7 @@ front_layout(PyObject *array)
     return layout_of((PyArrayObject *)array);
 }
 
-/* Axes are only compared where both of them move. */
+/* Elements that lie on each other have no order: NumPy's functions differ in what they make of them. */
 uint8_t
 front_memory_order(PyObject *array)
 {
@@ -458,8 +458,11 @@ front_memory_order(PyObject *array)
     for (int i = 0; i < PyArray_NDIM(a); i++) {
         for (int k = i + 1; k < PyArray_NDIM(a); k++) {
             npy_intp far = PyArray_STRIDE(a, i), near = PyArray_STRIDE(a, k);
-            if (PyArray_DIM(a, i) < 2 || PyArray_DIM(a, k) < 2 || far == 0 || near == 0) {
+            if (PyArray_DIM(a, i) < 2 || PyArray_DIM(a, k) < 2) {
                 continue;
+            }
+            if (far == 0 || near == 0) {
+                return LAYOUT_STRIDED;
             }
             far = far < 0 ? -far : far;
             near = near < 0 ? -near : near;
