@@ -83,9 +83,15 @@ callable_vectorcall(PyObject *obj, PyObject *const *args, size_t nargsf, PyObjec
     PyFunctionObject *func = c->disabled ? NULL : callable_target(c, &self);
 
     if (func == NULL) {
+        int outer = calls_active;
         c->own.count.fallback++;
         c->own.state->count.fallback++;
-        return PyObject_Vectorcall(c->wrapped, args, nargsf, kwnames);
+        if (c->disabled) {
+            calls_active = 0;           /* the program asked for plain Python here */
+        }
+        res = PyObject_Vectorcall(c->wrapped, args, nargsf, kwnames);
+        calls_active = outer;
+        return res;
     }
     if (Py_EnterRecursiveCall(" while calling a compiled function")) {
         return NULL;
@@ -146,6 +152,12 @@ callable_dealloc(Callable *c)
     Py_CLEAR(c->module);
     tp->tp_free((PyObject *)c);
     Py_DECREF(tp);
+}
+
+bool
+core_is_disabled(PyObject *obj)
+{
+    return Py_TYPE(obj)->tp_dealloc == (destructor)callable_dealloc && ((Callable *)obj)->disabled;
 }
 
 /* -- Attributes ---------------------------------------------------------------------------- */
@@ -425,9 +437,22 @@ core_enable(PyObject *module, PyObject *yes)
     Py_RETURN_NONE;
 }
 
+static PyObject *
+core_set_break_type(PyObject *module, PyObject *type)
+{
+    if (!PyExceptionClass_Check(type)) {
+        PyErr_SetString(PyExc_TypeError, "set_break_type() takes an exception class");
+        return NULL;
+    }
+    Py_XSETREF(core_state(module)->break_type, Py_NewRef(type));
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef core_functions[] = {
     {"wrap", core_wrap, METH_VARARGS, wrap_doc},
     {"enable", core_enable, METH_O, enable_doc},
+    {"set_break_type", core_set_break_type, METH_O,
+     "set_break_type(type)\n--\n\nThe exception class that fullgraph=True raises."},
     {"counters", core_counters, METH_NOARGS, "counters()\n--\n\nCounters of the process: {name: int}."},
     {"is_compiling", core_is_compiling, METH_NOARGS,
      "is_compiling()\n--\n\nTrue inside a compiled function, while it records, replays or falls back."},

@@ -176,6 +176,8 @@ rec_options(const CoreOwner *own)
         .fullgraph = own->fullgraph,
         .is_compiling = own->state->is_compiling,
         .graph_break = own->state->graph_break,
+        .break_type = own->state->break_type != NULL ? own->state->break_type : PyExc_RuntimeError,
+        .is_disabled = core_is_disabled,
         .stress_txn = (c->stress.bits & (1u << CC_STRESS_SNAP | 1u << CC_STRESS_TXN)) != 0,
     };
 }
@@ -303,7 +305,7 @@ record_root(CoreOwner *own, PyFunctionObject *func, PyObject *const *args, size_
             add_root(own, code, t);
         } else {
             CodeTraces *ct = find_traces(own, code);
-            if (ct != NULL && ++ct->tries >= (uint32_t)own->config.recompile_limit) {
+            if (ct != NULL && !rec.r->raised_break && ++ct->tries >= (uint32_t)own->config.recompile_limit) {
                 ct->closed = true;
             }
         }
@@ -428,7 +430,7 @@ core_go_on(ExecOwner *exec, PyThreadState *ts, Trace *t, uint32_t snap, PyLive *
         add_side(own, t, snap, side);
     } else {
         tape_free(side);
-        t->exit[snap].closed = 1;
+        t->exit[snap].closed |= !r->raised_break;       /* the next call must hear of it again */
     }
     rec_free(r);
     if (exc != NULL) {

@@ -66,6 +66,7 @@ core_traverse(PyObject *module, visitproc visit, void *arg)
         Py_VISIT(state->callable_type);
         Py_VISIT(state->is_compiling);
         Py_VISIT(state->graph_break);
+        Py_VISIT(state->break_type);
     }
     return 0;
 }
@@ -80,6 +81,7 @@ core_clear(PyObject *module)
         Py_CLEAR(state->callable_type);
         Py_CLEAR(state->is_compiling);
         Py_CLEAR(state->graph_break);
+        Py_CLEAR(state->break_type);
     }
     return 0;
 }

@@ -24,6 +24,7 @@ typedef struct {
     CcConfig config;                    /* of the process: environment, then ccompile.config.set() */
     PyObject *callable_type;
     PyObject *is_compiling, *graph_break;
+    PyObject *break_type;               /* what `fullgraph` raises; owned, NULL until Python has set it */
     CoreCounters count;
     bool works;                         /* the self-test of this interpreter has passed */
 } CoreState;
@@ -40,6 +41,7 @@ int core_config_setup(PyObject *module);
 
 /* core/callable.c: the type of compiled callables. */
 int core_callable_setup(PyObject *module);
+bool core_is_disabled(PyObject *obj);   /* a compiled callable made with disable=True */
 
 /* -- Traces of one code object ---------------------------------------------------- */
 

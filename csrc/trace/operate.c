@@ -3,6 +3,7 @@
 #include "rec.h"
 
 #include <opcode.h>
+#include <string.h>
 
 enum { OPERATE_MAX = 256 };
 
@@ -157,7 +158,7 @@ rec_pure(Recorder *r, TapeOp op, CallKind kind, uint32_t oparg, PyObject *const 
     if (op == TAPE_NODE) {
         int faulty = run_node(kind, oparg, real, n, kwnames, res);
         if (faulty > 0) {
-            rec_note_break(r, CC_REASON_FAULT, "%s", tape_call_name[kind]);
+            rec_break(r, CC_REASON_FAULT, "%s", tape_call_name[kind]);
             return rec_residual(r, kind, oparg, real, ref, n, kwnames, pop, 0, res, out);
         }
         if (faulty < 0) {
@@ -240,6 +241,37 @@ rec_residual_items(Recorder *r, TapeRef tuple, PyObject *items, TapeRef *item)
     }
 }
 
+/* Static types of the interpreter itself have no module in their name. */
+bool
+rec_is_user(PyObject *obj)
+{
+    PyTypeObject *tp = Py_TYPE(obj);
+
+    return (tp->tp_flags & Py_TPFLAGS_HEAPTYPE) || strchr(tp->tp_name, '.') != NULL
+        || tp == &PyMap_Type || tp == &PyFilter_Type;
+}
+
+static PyObject *
+user_operand(PyObject *const *real, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (real[i] != NULL && rec_is_user(real[i])) {
+            return real[i];
+        }
+    }
+    return NULL;
+}
+
+static RecStatus
+break_at_user(Recorder *r, CallKind kind, PyObject *const *real, uint32_t n)
+{
+    PyObject *user = user_operand(real, n);
+
+    return user == NULL ? REC_OK
+         : rec_break(r, CC_REASON_USER_OPERATOR, "%s of %.40s", tape_call_name[kind],
+                     Py_TYPE(user)->tp_name);
+}
+
 RecStatus
 rec_operate(Recorder *r, CallKind kind, uint32_t oparg, PyObject *const *real, const TapeRef *ref,
             uint32_t n, PyObject *kwnames, int pop, PyObject **res, TapeRef *out)
@@ -253,6 +285,8 @@ rec_operate(Recorder *r, CallKind kind, uint32_t oparg, PyObject *const *real, c
     case FRONT_META:
         return rec_pure(r, TAPE_PCALL, kind, oparg, real, ref, n, kwnames, pop, res, out);
     default:
-        return rec_residual(r, kind, oparg, real, ref, n, kwnames, pop, 0, res, out);
+        return break_at_user(r, kind, real, n) == REC_STOP
+                   ? REC_STOP
+                   : rec_residual(r, kind, oparg, real, ref, n, kwnames, pop, 0, res, out);
     }
 }

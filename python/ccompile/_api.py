@@ -13,8 +13,18 @@ BACKENDS = ("eager",)
 class GraphBreak(RuntimeError):
     """A call could not stay one graph and `fullgraph=True` asked for that.
 
-    The text has the file, the line, the reason and a hint. What the program did before it stands.
+    The text has the file, the line, the reason and a hint; so have the attributes. What the program
+    did before it stands.
     """
+
+    reason: str = ""  # name of the reason, as in explain()
+    filename: str = ""
+    lineno: int = 0
+    hint: str = ""
+
+
+GraphBreak.__module__ = "ccompile"
+_core.set_break_type(GraphBreak)
 
 
 def list_backends() -> list[str]:
