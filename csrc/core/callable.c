@@ -5,6 +5,7 @@
 #include "state.h"
 
 #include "base/mem.h"
+#include "front/lower.h"
 
 #include <stddef.h>
 #include <structmember.h>
@@ -275,6 +276,23 @@ callable_tapes(PyObject *self, PyObject *Py_UNUSED(none))
 }
 
 static PyObject *
+callable_plans(PyObject *self, PyObject *Py_UNUSED(none))
+{
+    CoreOwner *own = &((Callable *)self)->own;
+    PyObject *list = PyList_New(0);
+
+    for (uint32_t i = 0; list != NULL && i < own->ntraces; i++) {
+        for (uint32_t k = 0; list != NULL && k < own->traces[i]->nroot; k++) {
+            PyObject *part = front_plans_list(own->traces[i]->root[k]);
+            PyObject *both = part == NULL ? NULL : PySequence_InPlaceConcat(list, part);
+            Py_XDECREF(part);
+            Py_SETREF(list, both);
+        }
+    }
+    return list;
+}
+
+static PyObject *
 callable_breaks(PyObject *self, PyObject *Py_UNUSED(none))
 {
     static const char *const kind[] = {"residual", "exit", "stop", "bug", "env"};
@@ -320,6 +338,8 @@ static PyMethodDef callable_methods[] = {
     {"_reset", callable_reset, METH_NOARGS, "Forget all traces."},
     {"_counters", callable_counters, METH_NOARGS, "The callable's own counters."},
     {"_tapes", callable_tapes, METH_NOARGS, "Text of every root trace with its side traces."},
+    {"_plans", callable_plans, METH_NOARGS,
+     "(rows, graph or reason, whether it is a graph) of every step of array work."},
     {"_breaks", callable_breaks, METH_NOARGS,
      "(id, name, kind, text, hint, detail, file, line) of everything that interrupted a graph."},
     {"__reduce__", callable_reduce, METH_NOARGS, NULL},
@@ -372,18 +392,22 @@ set_options(CcConfig *config, PyObject *options)
 }
 
 PyDoc_STRVAR(wrap_doc,
-             "wrap(obj, fullgraph, disabled, texts, options)\n--\n\n"
-             "A compiled callable of obj. texts: {option name: text}; options is kept for copies.");
+             "wrap(obj, fullgraph, disabled, texts, options, backend)\n--\n\n"
+             "A compiled callable of obj. backend: 0 eager, 1 interp. texts: {option name: text}; options is kept for copies.");
 
 static PyObject *
 core_wrap(PyObject *module, PyObject *args)
 {
     CoreState *state = core_state(module);
     PyObject *obj, *texts, *options;
-    int fullgraph, disabled;
+    int fullgraph, disabled, backend;
 
-    if (!PyArg_ParseTuple(args, "OppO!O:wrap", &obj, &fullgraph, &disabled, &PyDict_Type, &texts,
-                          &options)) {
+    if (!PyArg_ParseTuple(args, "OppO!Oi:wrap", &obj, &fullgraph, &disabled, &PyDict_Type, &texts,
+                          &options, &backend)) {
+        return NULL;
+    }
+    if (backend < 0 || backend >= CORE_BACKEND__COUNT) {
+        PyErr_Format(PyExc_ValueError, "no backend %d", backend);
         return NULL;
     }
     PyTypeObject *tp = (PyTypeObject *)state->callable_type;
@@ -397,6 +421,7 @@ core_wrap(PyObject *module, PyObject *args)
     c->module = Py_NewRef(module);
     c->options = Py_NewRef(options);
     c->own.fullgraph = fullgraph;
+    c->own.backend = (uint8_t)backend;
     c->disabled = disabled;
     if (set_options(&c->own.config, texts) < 0) {
         Py_DECREF(c);

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/vec.h"
+#include "front/lower.h"
 
 #include <string.h>
 
@@ -221,6 +222,9 @@ take_trace(CoreOwner *own, Recorder *r)
         t = r->t;
         r->t = NULL;
         close_end(t);
+        if (own->backend != CORE_EAGER) {
+            front_lower(t);
+        }
     } else {
         COUNT(own, discarded, 1);
     }

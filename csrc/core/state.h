@@ -61,12 +61,16 @@ typedef struct {
     char detail[80];
 } CoreBreak;
 
+/* How array work is done; the numbers of _api.BACKENDS. */
+typedef enum { CORE_EAGER, CORE_INTERP, CORE_BACKEND__COUNT } CoreBackend;
+
 /* A compiled callable's own part. The executor's owner is its first member, so that it finds the rest. */
 typedef struct {
     ExecOwner exec;
     CoreState *state;
     CcConfig config;
     bool fullgraph;
+    uint8_t backend;                    /* CoreBackend */
     CodeTraces **traces;                /* each stays where it is until the owner goes: calls hold them */
     uint32_t ntraces;
     CoreBreak *brk;

@@ -7,7 +7,7 @@
 #include "exec.h"
 
 #include "../base/mem.h"
-#include "../front/front.h"
+#include "../front/lower.h"
 #include "../py/compat.h"
 
 enum { RUN_MAX_OPERANDS = 256 };
@@ -162,24 +162,67 @@ run_pure(Run *run, const TapeIns *in)
     return RUN_NEXT;
 }
 
-/* All array work of the transaction, by the framework. */
+/* Rows from pc on, by the framework. */
 static RunStatus
-run_launch(Run *run, const TapeIns *in)
+run_nodes(Run *run, uint32_t pc, uint32_t n)
 {
     FrontFp fp;
     RunStatus st = RUN_NEXT;
-    uint32_t n = in->aux;
 
     if (front_fp_begin(&fp) < 0) {
         PyErr_Clear();
         return RUN_FAIL;
     }
     for (uint32_t i = 0; i < n && st == RUN_NEXT; i++) {
-        st = run_pure(run, &run->act->t->ins[run->pc + i]);
+        st = run_pure(run, &run->act->t->ins[pc + i]);
     }
     front_fp_end(&fp);
-    run->pc += n;
     run->own->ops_node += n;
+    return st;
+}
+
+static RunStatus
+run_graph(Run *run, const FrontStep *step)
+{
+    Act *act = run->act;
+    int ignored = front_fp_ignored();
+    FrontRan how = FRONT_REFUSED;
+
+    if (ignored >= 0) {
+        how = front_launch(step->graph, act->t, act->reg, (uint32_t)ignored);
+    }
+    PyErr_Clear();
+    run->own->faults += how == FRONT_FAULT;
+    act->t->faults += how == FRONT_FAULT;
+    run->own->ops_kernel += how == FRONT_RAN ? step->n : 0;
+    return how == FRONT_RAN ? RUN_NEXT : RUN_FAIL;
+}
+
+/* All array work of the transaction: graphs where there are any, else the framework. */
+static RunStatus
+run_launch(Run *run, const TapeIns *in)
+{
+    const FrontPlans *plans = front_plans(run->act->t);
+    uint32_t pc = run->pc, end = pc + in->aux;
+    RunStatus st = RUN_NEXT;
+
+    run->pc = end;
+    if (in->check == 0 || plans == NULL) {
+        return run_nodes(run, pc, in->aux);
+    }
+    for (const FrontStep *step = &plans->step[in->check - 1]; pc < end && st == RUN_NEXT; step++) {
+        uint32_t n = step->n;
+        if (step->graph != NULL) {
+            st = run_graph(run, step);
+        } else {
+            for (const FrontStep *next = step + 1; pc + n < end && next->graph == NULL; next++) {
+                n += next->n;
+                step = next;
+            }
+            st = run_nodes(run, pc, n);
+        }
+        pc += n;
+    }
     return st;
 }
 

@@ -29,6 +29,8 @@ bool front_knows(PyObject *callable);
 
 void front_describe(PyObject *array, TapeArr *out);     /* false layouts of rank > 8: see front_is_array */
 bool front_matches(PyObject *array, const TapeArr *want);
+uint8_t front_layout(PyObject *array);  /* TapeLayout */
+uint8_t front_memory_order(PyObject *array);    /* how its axes lie: LAYOUT_C from far to near, _F, or _STRIDED */
 void front_meta(PyObject *obj, TapeMeta *out);  /* form NONE for what is no number and no array */
 void front_result(PyObject *obj, int16_t *dtype, int16_t *ndim);        /* -1, -1 when not an array */
 
@@ -39,5 +41,6 @@ typedef struct {
 } FrontFp;
 int front_fp_begin(FrontFp *fp);        /* -1 with an exception */
 void front_fp_end(FrontFp *fp);         /* keeps an exception that is set */
+int front_fp_ignored(void);             /* what is ignored, as CC_FAULT_* bits; -1 with an exception */
 
 #endif

@@ -3,11 +3,10 @@
  * Pure means: exact ndarrays and scalars of plain dtypes in, a result that depends on nothing else
  * out, no Python code run, errors that do not depend on when it runs. Functions are known by
  * identity; everything else is foreign. Needs the GIL. */
-#include "front.h"
+#define FRONT_NPY_IMPORTS
+#include "npy.h"
 
-#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
-#include <numpy/arrayobject.h>
-#include <numpy/ufuncobject.h>
+#include "lower.h"
 
 #include <string.h>
 
@@ -309,6 +308,16 @@ is_warner(const char *name)
     return strcmp(name, "mean") == 0 || strcmp(name, "var") == 0 || strcmp(name, "std") == 0;
 }
 
+/* mean, var, std with arguments that may warn: `ddof` and `where`, or so many that they may be there. */
+static bool
+may_warn(PyObject *const *a, uint32_t n, PyObject *kwnames)
+{
+    uint32_t nkw = kwnames == NULL ? 0 : (uint32_t)PyTuple_GET_SIZE(kwnames);
+
+    return n < 1 || n - nkw > 3 || has_empty(a, 1) || has_keyword(kwnames, "ddof")
+        || has_keyword(kwnames, "correction") || has_keyword(kwnames, "mean") || has_keyword(kwnames, "where");
+}
+
 static FrontKind
 classify_method(PyObject *descr, PyObject *const *a, uint32_t n, PyObject *kwnames)
 {
@@ -324,8 +333,7 @@ classify_method(PyObject *descr, PyObject *const *a, uint32_t n, PyObject *kwnam
     if (!name_in(as_str, pure_methods, COUNT(pure_methods))) {
         return FRONT_FOREIGN;
     }
-    if (is_warner(name) && (has_empty(a, 1) || n > 2 || has_keyword(kwnames, "ddof")
-                            || has_keyword(kwnames, "where"))) {
+    if (is_warner(name) && may_warn(a, n, kwnames)) {
         return FRONT_FOREIGN;
     }
     return FRONT_ARRAY;
@@ -363,8 +371,7 @@ classify_call(PyObject *callable, PyObject *const *a, uint32_t n, PyObject *kwna
     PyObject *name = PyObject_GetAttrString(callable, "__name__");
     const char *text = name == NULL ? NULL : PyUnicode_AsUTF8(name);
     bool foreign = text == NULL
-        || (is_warner(text) && (n < 1 || has_empty(a, 1) || n > 2 || has_keyword(kwnames, "ddof")
-                                || has_keyword(kwnames, "where")));
+        || (is_warner(text) && may_warn(a, n, kwnames));
     Py_XDECREF(name);
     PyErr_Clear();
     bool any = false;
@@ -435,6 +442,34 @@ layout_of(PyArrayObject *a)
     return PyArray_IS_F_CONTIGUOUS(a) ? LAYOUT_F : LAYOUT_STRIDED;
 }
 
+uint8_t
+front_layout(PyObject *array)
+{
+    return layout_of((PyArrayObject *)array);
+}
+
+/* Axes are only compared where both of them move. */
+uint8_t
+front_memory_order(PyObject *array)
+{
+    PyArrayObject *a = (PyArrayObject *)array;
+    bool falls = true, rises = true;
+
+    for (int i = 0; i < PyArray_NDIM(a); i++) {
+        for (int k = i + 1; k < PyArray_NDIM(a); k++) {
+            npy_intp far = PyArray_STRIDE(a, i), near = PyArray_STRIDE(a, k);
+            if (PyArray_DIM(a, i) < 2 || PyArray_DIM(a, k) < 2 || far == 0 || near == 0) {
+                continue;
+            }
+            far = far < 0 ? -far : far;
+            near = near < 0 ? -near : near;
+            falls &= near <= far;
+            rises &= far < near;
+        }
+    }
+    return falls ? LAYOUT_C : rises ? LAYOUT_F : LAYOUT_STRIDED;
+}
+
 void
 front_describe(PyObject *array, TapeArr *out)
 {
@@ -479,6 +514,7 @@ front_meta(PyObject *obj, TapeMeta *out)
         out->form = META_ARRAY;
         out->ndim = (uint8_t)PyArray_NDIM(a);
         out->layout = layout_of(a);
+        out->order = out->layout == LAYOUT_STRIDED ? front_memory_order(obj) : out->layout;
         out->view = PyArray_BASE(a) != NULL;
         out->dtype = (int16_t)PyArray_TYPE(a);
         for (int i = 0; i < out->ndim; i++) {
@@ -559,9 +595,9 @@ read_mask(PyObject *extobj)
 }
 
 int
-front_fp_begin(FrontFp *fp)
+front_fp_ignored(void)
 {
-    PyObject *now, *raise;
+    PyObject *now;
 
     if (PyContextVar_Get(extobj_var, NULL, &now) < 0) {
         return -1;
@@ -571,6 +607,17 @@ front_fp_begin(FrontFp *fp)
         return -1;
     }
     Py_XDECREF(now);
+    return extobj_mask;
+}
+
+int
+front_fp_begin(FrontFp *fp)
+{
+    PyObject *raise;
+
+    if (front_fp_ignored() < 0) {
+        return -1;
+    }
     raise = extobj_for(extobj_mask);
     fp->token = raise == NULL ? NULL : PyContextVar_Set(extobj_var, raise);
     return fp->token == NULL ? -1 : 0;

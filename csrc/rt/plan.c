@@ -525,6 +525,10 @@ rt_plan_view(const PlanRun *run, CcRef r, CcView *v)
         memset(v->stride, 0, sizeof(v->stride));
         return true;
     }
+    if (p->g->node[r].op == CC_OP_SIZE) {
+        v->data = (char *)&run->b->dim[cc_attrs(p->g, r)[0]];
+        return true;
+    }
     if (p->g->node[r].op == CC_OP_IOTA) {
         v->iota = true;
         v->stride[0] = 1;

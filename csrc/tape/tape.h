@@ -90,6 +90,7 @@ typedef enum { META_NONE, META_ARRAY, META_SCALAR, META_INT, META_FLOAT, META_BO
 typedef struct {
     uint8_t form;                       /* TapeForm; SCALAR: a NumPy scalar; INT FLOAT BOOL: Python's */
     uint8_t ndim, layout;               /* TapeLayout, arrays only */
+    uint8_t order;                      /* LAYOUT_C or _F: axes from far to near in memory, or back */
     bool view;                          /* of memory that another object owns */
     int16_t dtype;                      /* NumPy type number; arrays and scalars */
     int64_t dim[TAPE_MAX_NDIM];

@@ -7,7 +7,7 @@ from typing import Any
 
 from . import _core
 
-BACKENDS = ("eager",)
+BACKENDS = ("eager", "interp")  # in the order of CoreBackend of csrc/core/state.h
 
 
 class GraphBreak(RuntimeError):
@@ -74,7 +74,7 @@ def compile(
     if isinstance(model, _core.Callable):
         model = model.__wrapped__
     texts = {name: _text(value) for name, value in (options or {}).items()}
-    return _core.wrap(model, fullgraph, disable, texts, given)
+    return _core.wrap(model, fullgraph, disable, texts, given, BACKENDS.index(backend))
 
 
 def disable(fn: Callable[..., Any] | None = None) -> Any:

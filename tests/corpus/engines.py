@@ -40,4 +40,6 @@ ENGINES: dict[str, Callable[[Any], Any]] = {
     "plain": lambda function: function,
     "eager": _backend("eager"),
     "eager+stress": _backend("eager", stress=STRESS),
+    "interp": _backend("interp"),
+    "interp+stress": _backend("interp", stress=STRESS),
 }

@@ -21,7 +21,7 @@ SEES = {  # layer: the layers it may include besides itself
     "kern": "base rt",
     "build": "base rt",
     "py": "base",
-    "front": "base ir rt py",
+    "front": "base ir pass gen rt kern build py tape",
     "tape": "base ir py",
     "trace": "base ir py front tape",
     "exec": "base rt kern py front tape",

@@ -1,0 +1,268 @@
+/* front/launch.c - run a graph: operands from registers, memory for results from NumPy, boxing.
+ *
+ * Nothing is changed until the work is done: a graph that refuses its inputs or finds a fault leaves
+ * the registers as they were. Runs no Python code but destructors of what registers held. */
+#include "npy.h"
+
+#include "lower.h"
+
+#include <string.h>
+
+/* -- Operands ------------------------------------------------------------------------------------ */
+
+static bool
+take_array(const FrontIn *in, PyObject *obj, CcArgIn *arg)
+{
+    PyArrayObject *a = (PyArrayObject *)obj;
+    const TapeMeta *m = &in->meta;
+
+    if (!PyArray_CheckExact(obj) || PyArray_TYPE(a) != m->dtype || PyArray_NDIM(a) != m->ndim
+            || !PyArray_ISBEHAVED_RO(a) || front_layout(obj) != m->layout) {
+        return false;
+    }
+    for (uint32_t i = 0; i < m->ndim; i++) {
+        npy_intp n = PyArray_DIM(a, i);
+        if (n > 1 ? m->dim[i] < 2 : n != m->dim[i]) {
+            return false;
+        }
+    }
+    if (m->layout == LAYOUT_STRIDED && m->order != LAYOUT_STRIDED && front_memory_order(obj) != m->order) {
+        return false;
+    }
+    arg->data = PyArray_DATA(a);
+    arg->dims = (const int64_t *)PyArray_DIMS(a);
+    arg->strides = (const int64_t *)PyArray_STRIDES(a);
+    return true;
+}
+
+static bool
+take_scalar(const FrontIn *in, PyObject *obj, CcScalar *out)
+{
+    union {
+        npy_bool b;
+        int8_t i8;
+        int16_t i16;
+        int32_t i32;
+        int64_t i64;
+        uint8_t u8;
+        uint16_t u16;
+        uint32_t u32;
+        uint64_t u64;
+        float f32;
+        double f64;
+    } v;
+
+    if (Py_TYPE(obj) != in->type) {
+        return false;
+    }
+    memset(&v, 0, sizeof(v));
+    PyArray_ScalarAsCtype(obj, &v);
+    switch (in->meta.dtype) {
+    case NPY_BOOL:
+        out->i = v.b != 0;
+        break;
+    case NPY_INT8:
+        out->i = v.i8;
+        break;
+    case NPY_INT16:
+        out->i = v.i16;
+        break;
+    case NPY_INT32:
+        out->i = v.i32;
+        break;
+    case NPY_UINT8:
+        out->i = v.u8;
+        break;
+    case NPY_UINT16:
+        out->i = v.u16;
+        break;
+    case NPY_UINT32:
+        out->i = v.u32;
+        break;
+    case NPY_FLOAT32:
+        out->d = (double)v.f32;
+        break;
+    case NPY_FLOAT64:
+        out->d = v.f64;
+        break;
+    default:
+        out->i = v.i64;
+    }
+    return true;
+}
+
+static bool
+take_int(const FrontIn *in, PyObject *obj, CcScalar *out)
+{
+    int over;
+
+    if (!PyLong_CheckExact(obj)) {
+        return false;
+    }
+    if (in->kind == FRONT_IN_INTFLOAT) {
+        out->d = PyLong_AsDouble(obj);
+        if (out->d == -1.0 && PyErr_Occurred()) {
+            PyErr_Clear();
+            return false;
+        }
+        return true;
+    }
+    out->i = PyLong_AsLongLongAndOverflow(obj, &over);
+    return !over && (in->kind == FRONT_IN_SIZE ? out->i >= 0 : front_int_fits((CcDtype)in->fits, out->i));
+}
+
+static bool
+take(const FrontIn *in, PyObject *obj, CcArgIn *arg)
+{
+    if (obj == NULL) {
+        return false;
+    }
+    switch ((FrontInKind)in->kind) {
+    case FRONT_IN_ARRAY:
+        return take_array(in, obj, arg);
+    case FRONT_IN_SCALAR:
+        return take_scalar(in, obj, &arg->scalar);
+    case FRONT_IN_FLOAT:
+        arg->scalar.d = PyFloat_CheckExact(obj) ? PyFloat_AS_DOUBLE(obj) : 0;
+        return PyFloat_CheckExact(obj);
+    case FRONT_IN_BOOL:
+        arg->scalar.i = obj == Py_True;
+        return PyBool_Check(obj);
+    default:
+        return take_int(in, obj, &arg->scalar);
+    }
+}
+
+static bool
+take_all(FrontGraph *fg, const Trace *t, PyObject **reg)
+{
+    for (uint32_t i = 0; i < fg->nin; i++) {
+        uint32_t at = TAPE_INDEX(fg->in[i].ref);
+        PyObject *obj = TAPE_KIND(fg->in[i].ref) == TAPE_REG ? reg[at] : t->konst[at];
+        if (!take(&fg->in[i], obj, &fg->arg[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool
+sizes_hold(const FrontGraph *fg)
+{
+    for (uint32_t i = 0; i < fg->nneed; i++) {
+        if (fg->binding.dim[fg->need[i].dim] < fg->need[i].min) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* -- Results ---------------------------------------------------------------------------------------- */
+
+static bool
+make_result(FrontGraph *fg, uint32_t k)
+{
+    const FrontOut *out = &fg->out[k];
+    const CcOutShape *shape = &fg->binding.out[k];
+
+    fg->made[k] = NULL;
+    if (out->form != META_ARRAY) {
+        fg->result[k] = (CcArgIn){.data = &fg->number[k], .dims = shape->dim, .strides = shape->stride};
+        fg->number[k].u = 0;
+        return true;
+    }
+    fg->made[k] = PyArray_New(&PyArray_Type, shape->ndim, (npy_intp *)shape->dim, out->dtype, NULL, NULL, 0,
+                              out->order == LAYOUT_F ? NPY_ARRAY_F_CONTIGUOUS : 0, NULL);
+    if (fg->made[k] == NULL) {
+        return false;
+    }
+    PyArrayObject *a = (PyArrayObject *)fg->made[k];
+    fg->result[k] = (CcArgIn){
+        .data = PyArray_DATA(a),
+        .dims = (const int64_t *)PyArray_DIMS(a),
+        .strides = (const int64_t *)PyArray_STRIDES(a),
+    };
+    return true;
+}
+
+static PyObject *
+box(const FrontOut *out, const CcScalar *number)
+{
+    PyArray_Descr *d;
+    PyObject *res;
+    uint8_t truth;
+
+    switch ((TapeForm)out->form) {
+    case META_INT:
+        return PyLong_FromLongLong(number->i);
+    case META_FLOAT:
+        return PyFloat_FromDouble(number->d);
+    case META_BOOL:
+        memcpy(&truth, number, 1);
+        return PyBool_FromLong(truth);
+    default:
+        d = PyArray_DescrFromType(out->dtype);
+        res = d == NULL ? NULL : PyArray_Scalar((void *)(uintptr_t)number, d, NULL);
+        Py_XDECREF(d);
+        return res;
+    }
+}
+
+static bool
+box_all(FrontGraph *fg)
+{
+    for (uint32_t k = 0; k < fg->nout; k++) {
+        if (fg->out[k].form != META_ARRAY) {
+            fg->made[k] = box(&fg->out[k], &fg->number[k]);
+        }
+        if (fg->made[k] == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static FrontRan
+drop_all(FrontGraph *fg, uint32_t n, FrontRan how)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        Py_CLEAR(fg->made[k]);
+    }
+    PyErr_Clear();
+    return how;
+}
+
+/* -- A call -------------------------------------------------------------------------------------------- */
+
+FrontRan
+front_launch(FrontGraph *fg, const Trace *t, PyObject **reg, uint32_t ignored)
+{
+    CcRunOptions opt = {0};
+    CcFaults faults = {0};
+    CcStatus st;
+
+    if (!take_all(fg, t, reg) || !cc_plan_bind(fg->plan, fg->arg, &fg->binding, &st) || !sizes_hold(fg)) {
+        return FRONT_REFUSED;
+    }
+    for (uint32_t k = 0; k < fg->nout; k++) {
+        if (!make_result(fg, k)) {
+            return drop_all(fg, k, FRONT_REFUSED);
+        }
+    }
+    if (!cc_plan_run(fg->plan, fg->arg, fg->result, &fg->binding, &opt, &faults, &st)) {
+        return drop_all(fg, fg->nout, FRONT_REFUSED);
+    }
+    if (faults.bits & ~ignored) {
+        return drop_all(fg, fg->nout, FRONT_FAULT);
+    }
+    if (!box_all(fg)) {
+        return drop_all(fg, fg->nout, FRONT_REFUSED);
+    }
+    for (uint32_t k = 0; k < fg->nout; k++) {
+        PyObject *old = reg[fg->out[k].reg];
+        reg[fg->out[k].reg] = fg->made[k];
+        fg->made[k] = NULL;
+        Py_XDECREF(old);
+    }
+    return FRONT_RAN;
+}

@@ -1,0 +1,127 @@
+/* front/lower_node.h - what the files lower*.c share: the graph being built, values, operands.
+ *
+ * A function returns false (or 0) when the row is no kernel; `why` then has the reason. NumPy itself
+ * is asked for the dtypes of ufuncs, so promotion has one source. */
+#ifndef FRONT_LOWER_NODE_H
+#define FRONT_LOWER_NODE_H
+
+#include "../ir/build.h"
+#include "lower.h"
+
+/* What a register holds while its run is lowered. */
+typedef struct {
+    CcRef ref;                          /* 0: a Python number, which becomes a node with its dtype */
+    TapeRef src;                        /* Python numbers: where it is */
+    uint8_t form;                       /* TapeForm; NONE = not known here */
+    uint8_t order;                      /* LAYOUT_C or _F: as it would lie in memory; _STRIDED: unknown */
+    int16_t dtype;                      /* NumPy type number */
+    bool fresh;                         /* memory of its own for all sizes: may be a result */
+} FrontValue;
+
+typedef struct {
+    const Trace *t;
+    FrontGraph *fg;
+    CcGraph *g;
+    FrontValue *val;                    /* by register */
+    int64_t sym[CC_MAX_SYM];            /* example sizes */
+    uint32_t nsym;                      /* symbols 1 .. nsym - 1 are in use */
+    const TapeIns *in;
+    PyObject *np;
+    const char *why;
+    bool arrays;                        /* an array with axes comes in */
+    CcStatus st;
+} Lower;
+
+static inline bool
+front_no(Lower *L, const char *why)
+{
+    L->why = why;
+    return false;
+}
+
+/* -- lower_value.c ---------------------------------------------------------------------- */
+
+/* The dtype of kernels for a NumPy type number; NONE when there is none. */
+CcDtype front_dtype(int typenum);
+int front_typenum(CcDtype dt);
+
+/* The value of an operand; registers from outside become parameters. */
+bool front_value(Lower *L, TapeRef ref, FrontValue *out);
+
+/* It as a node of this dtype; 0 = no kernel. */
+CcRef front_as(Lower *L, const FrontValue *v, CcDtype dt);
+
+/* The Python object of a constant operand, borrowed; NULL when it is none. */
+PyObject *front_const(const Lower *L, TapeRef ref);
+
+/* A constant Python int (no bool). */
+bool front_const_int(const Lower *L, TapeRef ref, int64_t *out);
+
+/* Refs of the items of a virtual tuple or list; -1 when it is none or longer than `max`. */
+int front_items(const Lower *L, TapeRef ref, TapeRef *item, int max);
+
+/* A constant axis or tuple of axes as a mask that is not empty. */
+bool front_axes(Lower *L, TapeRef ref, uint8_t ndim, uint64_t *axes);
+
+/* A constant operand or a tuple, list or slice of such as an object: new reference; NULL = it is not
+ * constant, no exception. */
+PyObject *front_object(const Lower *L, TapeRef ref);
+
+/* A size that is a constant or, if it is a Python int at run time, a symbol; 0 = none. `example` is
+ * its value while recording. */
+CcDim front_size(Lower *L, TapeRef ref, int64_t example);
+
+/* `a op constant` */
+CcDim front_dim(Lower *L, CcDimKind op, CcDim a, int64_t b);
+
+/* Axes that have more than one element, at all sizes. */
+uint32_t front_wide_axes(const Lower *L, CcRef r);
+
+/* Memory order of a result that NumPy lays out like its operands (order="K"). */
+uint8_t front_order(const Lower *L, const FrontValue *v, uint32_t n);
+
+/* An unknown size whose example is not small must stay so. */
+bool front_need_dims(Lower *L, CcRef r);
+bool front_need(Lower *L, CcDim d, int64_t min);
+
+/* A result: dtype from its node. */
+bool front_give(Lower *L, CcRef r, uint8_t order, bool fresh, FrontValue *out);
+
+/* Dtypes of the loop that NumPy picks for ufunc `name`: n operands, then the result. */
+bool front_resolve(Lower *L, const char *name, const FrontValue *v, uint32_t n, CcDtype *dt);
+
+/* -- Arguments of calls -------------------------------------------------------------------- */
+
+enum { FRONT_MAX_ARGS = 12 };
+
+/* Operands of a DO_CALL by the parameter names of `names` (blank separated); TAPE_NULL = not given.
+ * Fails for a keyword that is not there. */
+bool front_args(Lower *L, const char *names, TapeRef *arg);
+
+/* -- The rules, one per kind of row ---------------------------------------------------------- */
+
+bool front_lower_row(Lower *L, FrontValue *out);                /* lower_row.c */
+
+bool front_lower_ufunc(Lower *L, const char *name, const TapeRef *arg, uint32_t n, FrontValue *out);
+bool front_lower_operator(Lower *L, FrontValue *out);           /* BINARY UNARY COMPARE */
+bool front_lower_truth(Lower *L, TapeRef a, FrontValue *out);
+bool front_lower_number(Lower *L, TapeRef a, uint8_t form, FrontValue *out);    /* float(x), x.item() */
+bool front_lower_cast(Lower *L, TapeRef a, int typenum, bool copy, FrontValue *out);
+bool front_lower_where(Lower *L, FrontValue *out);
+bool front_lower_clip(Lower *L, FrontValue *out);
+
+/* lower_reduce.c: true in *mine when the name is one of its functions. */
+bool front_lower_reduction(Lower *L, const char *name, bool *mine, FrontValue *out);
+
+/* lower_shape.c, lower_index.c */
+bool front_lower_shaping(Lower *L, const char *name, bool *mine, FrontValue *out);
+bool front_lower_reshape_to(Lower *L, const FrontValue *v, PyObject *shape, FrontValue *out);
+bool front_lower_attribute(Lower *L, FrontValue *out);
+bool front_lower_getitem(Lower *L, FrontValue *out);
+bool front_lower_take(Lower *L, FrontValue *out);
+bool front_lower_matmul(Lower *L, TapeRef a, TapeRef b, bool dot, FrontValue *out);
+
+/* lower_make.c: arrays from numbers, parts put together */
+bool front_lower_making(Lower *L, const char *name, bool *mine, FrontValue *out);
+
+#endif
