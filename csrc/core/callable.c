@@ -294,6 +294,20 @@ callable_breaks(PyObject *self, PyObject *Py_UNUSED(none))
 }
 
 static PyObject *
+callable_report(PyObject *self, PyObject *Py_UNUSED(none))
+{
+    return core_report_traces(&((Callable *)self)->own);
+}
+
+static PyObject *
+callable_misses(PyObject *self, PyObject *Py_UNUSED(none))
+{
+    PyObject *misses = ((Callable *)self)->own.misses;
+
+    return misses == NULL ? PyList_New(0) : PyList_GetSlice(misses, 0, PyList_GET_SIZE(misses));
+}
+
+static PyObject *
 callable_reduce(PyObject *self, PyObject *Py_UNUSED(none))
 {
     PyObject *api = PyImport_ImportModule("ccompile._api");
@@ -319,6 +333,8 @@ static PyMethodDef callable_methods[] = {
     {"_tapes", callable_tapes, METH_NOARGS, "Text of every root trace with its side traces."},
     {"_breaks", callable_breaks, METH_NOARGS,
      "(id, name, kind, text, hint, detail, file, line) of everything that interrupted a graph."},
+    {"_report", callable_report, METH_NOARGS, "A dict for each root trace, in the order they were made."},
+    {"_misses", callable_misses, METH_NOARGS, "The guards that made calls be recorded again, as text."},
     {"__reduce__", callable_reduce, METH_NOARGS, NULL},
     {"__deepcopy__", callable_deepcopy, METH_O, NULL},
     {NULL, NULL, 0, NULL},
