@@ -461,9 +461,25 @@ core_set_break_type(PyObject *module, PyObject *type)
     Py_RETURN_NONE;
 }
 
+static PyObject *
+core_clear_counters(PyObject *module, PyObject *Py_UNUSED(none))
+{
+    core_state(module)->count = (CoreCounters){0};
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+core_enabled(PyObject *module, PyObject *Py_UNUSED(none))
+{
+    return PyBool_FromLong(core_state(module)->works);
+}
+
 static PyMethodDef core_functions[] = {
     {"wrap", core_wrap, METH_VARARGS, wrap_doc},
     {"enable", core_enable, METH_O, enable_doc},
+    {"clear_counters", core_clear_counters, METH_NOARGS,
+     "clear_counters()\n--\n\nThe counters of the process start again at 0."},
+    {"enabled", core_enabled, METH_NOARGS, "enabled()\n--\n\nWhether capture is on in the process."},
     {"set_break_type", core_set_break_type, METH_O,
      "set_break_type(type)\n--\n\nThe exception class that fullgraph=True raises."},
     {"counters", core_counters, METH_NOARGS, "counters()\n--\n\nCounters of the process: {name: int}."},
