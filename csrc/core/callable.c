@@ -385,7 +385,7 @@ set_options(CcConfig *config, PyObject *options)
 }
 
 PyDoc_STRVAR(wrap_doc,
-             "wrap(obj, fullgraph, disabled, texts, options)\n--\n\n"
+             "wrap(obj, fullgraph, disabled, texts, options, /)\n--\n\n"
              "A compiled callable of obj. texts: {option name: text}; options is kept for copies.");
 
 static PyObject *
@@ -436,7 +436,7 @@ core_graph_break(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(enable_doc, "enable(yes)\n--\n\nSwitch capture on or off for the process (the self-test does).");
+PyDoc_STRVAR(enable_doc, "enable(yes, /)\n--\n\nSwitch capture on or off for the process (the self-test does).");
 
 static PyObject *
 core_enable(PyObject *module, PyObject *yes)
@@ -481,7 +481,7 @@ static PyMethodDef core_functions[] = {
      "clear_counters()\n--\n\nThe counters of the process start again at 0."},
     {"enabled", core_enabled, METH_NOARGS, "enabled()\n--\n\nWhether capture is on in the process."},
     {"set_break_type", core_set_break_type, METH_O,
-     "set_break_type(type)\n--\n\nThe exception class that fullgraph=True raises."},
+     "set_break_type(type, /)\n--\n\nThe exception class that fullgraph=True raises."},
     {"counters", core_counters, METH_NOARGS, "counters()\n--\n\nCounters of the process: {name: int}."},
     {"is_compiling", core_is_compiling, METH_NOARGS,
      "is_compiling()\n--\n\nTrue inside a compiled function, while it records, replays or falls back."},
