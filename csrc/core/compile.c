@@ -44,6 +44,7 @@ core_owner_reset(CoreOwner *own)
     CoreBreak *brk = own->brk;
     uint32_t nbrk = own->nbrk;
 
+    Py_CLEAR(own->misses);
     own->brk = NULL;
     own->nbrk = 0;
     for (uint32_t i = 0; i < own->ntraces; i++) {
@@ -136,33 +137,6 @@ take_counts(CoreOwner *own)
     e->replayed = e->side_exits = e->ops_kernel = e->ops_node = e->ops_residual = e->faults = 0;
 }
 
-static void
-take_breaks(CoreOwner *own, Recorder *r)
-{
-    COUNT(own, graph_breaks, r->nbrk);
-    if (own->nbrk > 200) {
-        return;                         /* a report, not a log */
-    }
-    uint32_t more = r->nbrk + (r->stop != CC_REASON_NONE);
-    CoreBreak *grown = cc_realloc(own->brk, (own->nbrk + more + 1) * sizeof(*grown));
-    if (grown == NULL) {
-        return;
-    }
-    own->brk = grown;
-    for (uint32_t i = 0; i < more; i++) {
-        bool stop = i == r->nbrk;
-        uint32_t place = stop ? r->t->end_place : r->brk[i].place;
-        if (place >= r->t->nplace) {
-            continue;
-        }
-        CoreBreak *b = &own->brk[own->nbrk++];
-        b->reason = stop ? r->stop : r->brk[i].reason;
-        b->code = Py_NewRef(r->t->konst[r->t->place[place].code]);
-        b->unit = r->t->place[place].unit;
-        memcpy(b->detail, stop ? r->stop_detail : r->brk[i].detail, sizeof(b->detail));
-    }
-}
-
 /* -- Recording ----------------------------------------------------------------------------- */
 
 static RecOptions
@@ -216,8 +190,9 @@ take_trace(CoreOwner *own, Recorder *r)
 {
     Trace *t = NULL;
 
-    take_breaks(own, r);
+    COUNT(own, graph_breaks, r->nbrk);
     COUNT(own, recorded, 1);
+    core_report_recording(own, r);
     if (rec_finish(r) && worth_keeping(r->t)) {
         t = r->t;
         r->t = NULL;
@@ -225,6 +200,7 @@ take_trace(CoreOwner *own, Recorder *r)
         if (own->backend != CORE_EAGER) {
             front_lower(t);
         }
+        core_log_guards(own, t);
     } else {
         COUNT(own, discarded, 1);
     }
@@ -412,8 +388,9 @@ core_go_on(ExecOwner *exec, PyThreadState *ts, Trace *t, uint32_t snap, PyLive *
     CoreOwner *own = (CoreOwner *)exec;
     RecOptions opt = rec_options(own);
 
+    PyObject *told = core_exit_text(own, t, snap);
     if (!may_record_side(own, t, snap) || py_tracing(ts)) {
-        return py_chain_run(ts, live, n, unit);
+        return core_log_exit_steal(own, told, py_chain_run(ts, live, n, unit));
     }
     Recorder *r = rec_new(ts, &opt);
     if (r == NULL || !side_frames(r, t, snap, live, n, unit)) {
@@ -422,7 +399,7 @@ core_go_on(ExecOwner *exec, PyThreadState *ts, Trace *t, uint32_t snap, PyLive *
             cc_free(r->frame[i].sh);
         }
         rec_free(r);
-        return py_chain_run(ts, live, n, unit);
+        return core_log_exit_steal(own, told, py_chain_run(ts, live, n, unit));
     }
     set_targets(r, t);
     own->depth++;
@@ -440,7 +417,7 @@ core_go_on(ExecOwner *exec, PyThreadState *ts, Trace *t, uint32_t snap, PyLive *
     if (exc != NULL) {
         py_exc_give_steal(exc);
     }
-    return res;
+    return core_log_exit_steal(own, told, res);
 }
 
 /* -- A call ---------------------------------------------------------------------------------------- */
@@ -479,12 +456,22 @@ replay(CoreOwner *own, CodeTraces *ct, PyThreadState *ts, PyObject *const *slot,
 static int
 warn_limit(CodeTraces *ct, CoreOwner *own)
 {
-    ct->closed = true;
-    return PyErr_WarnFormat(PyExc_RuntimeWarning, 1,
-                            "ccompile: %U was recorded %lld times for different arguments or state; it "
-                            "runs as plain Python from now on where no trace fits "
-                            "(options={'recompile_limit': n} raises the limit)",
-                            ct->code->co_qualname, (long long)own->config.recompile_limit);
+    PyCodeObject *co = (PyCodeObject *)Py_NewRef(ct->code);
+    long long limit = (long long)own->config.recompile_limit;
+    PyObject *why = ct->nroot > 0 ? tape_describe(ct->root[0], ct->root[0]->failed) : NULL;
+
+    ct->closed = true;                  /* what follows may run code of the program */
+    PyErr_Clear();
+    core_log(own, CC_LOG_RECOMPILES, "%U (%U:%d): recompile_limit %lld is reached", co->co_qualname,
+             co->co_filename, co->co_firstlineno, limit);
+    int err = PyErr_WarnFormat(PyExc_RuntimeWarning, 1,
+                               "ccompile: %U was recorded %lld times for different arguments or state; it "
+                               "runs as plain Python from now on where no trace fits. Last guard that "
+                               "failed: %S (options={'recompile_limit': n} raises the limit)",
+                               co->co_qualname, limit, why == NULL ? Py_None : why);
+    Py_XDECREF(why);
+    Py_DECREF(co);
+    return err;
 }
 
 static PyObject *
@@ -521,12 +508,14 @@ core_call(CoreOwner *own, PyFunctionObject *func, PyObject *const *args, size_t 
         return res;
     }
     ct = find_traces(own, (PyCodeObject *)func->func_code);
-    if (ct != NULL && !ct->closed && ct->nroot >= (uint32_t)own->config.recompile_limit
-            && warn_limit(ct, own) < 0) {
-        return NULL;
+    if (ct != NULL && !ct->closed && ct->nroot >= (uint32_t)own->config.recompile_limit) {
+        return warn_limit(ct, own) < 0 ? NULL : plain_call(own, func, args, nargsf, kwnames);
     }
     if (ct == NULL || ct->closed || own->depth > 8) {
         return plain_call(own, func, args, nargsf, kwnames);
+    }
+    if (ct->nroot > 0) {
+        core_report_miss(own, ct);
     }
     return record_root(own, func, args, nargsf & ~PY_VECTORCALL_ARGUMENTS_OFFSET, kwnames, ts);
 }

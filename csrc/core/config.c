@@ -36,7 +36,7 @@ core_config_rows(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
     return list;
 }
 
-PyDoc_STRVAR(config_get_doc, "config_get(name)\n--\n\n"
+PyDoc_STRVAR(config_get_doc, "config_get(name, /)\n--\n\n"
              "The option's value in text form; ValueError for no such option.");
 
 static PyObject *
@@ -60,7 +60,7 @@ core_config_get(PyObject *module, PyObject *arg)
     return text;
 }
 
-PyDoc_STRVAR(config_set_doc, "config_set(name, text)\n--\n\n"
+PyDoc_STRVAR(config_set_doc, "config_set(name, text, /)\n--\n\n"
              "Set an option from its text form; ValueError says what is wrong.");
 
 static PyObject *

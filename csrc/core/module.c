@@ -8,7 +8,7 @@
 /* -- _core._testing --------------------------------------------------------- */
 
 PyDoc_STRVAR(fail_alloc_doc,
-             "fail_alloc(n)\n--\n\n"
+             "fail_alloc(n, /)\n--\n\n"
              "Let n allocations of the C code succeed, then fail one; n < 0 switches it off.\n"
              "Returns whether the previous setting has failed one.");
 

@@ -75,6 +75,7 @@ typedef struct {
     uint32_t ntraces;
     CoreBreak *brk;
     uint32_t nbrk;
+    PyObject *misses;                   /* list of str: why calls were recorded again; or NULL */
     CoreCounters count;
     int depth;                          /* calls that are recording now */
 } CoreOwner;
@@ -88,5 +89,19 @@ void core_owner_init(CoreOwner *own, CoreState *state);
 void core_owner_reset(CoreOwner *own);  /* forget all traces */
 void core_owner_fini(CoreOwner *own);   /* no call is running */
 int core_owner_traverse(CoreOwner *own, visitproc visit, void *arg);
+
+/* -- report.c ------------------------------------------------------------------------- */
+
+PyObject *core_report_traces(const CoreOwner *own);     /* list of dicts, the form of report/model.py */
+void core_report_recording(CoreOwner *own, const Recorder *r);  /* keep and log what interrupted it */
+void core_report_miss(CoreOwner *own, const CodeTraces *ct);    /* no root fitted, each has its failed row */
+
+/* A line on sys.stderr if the list `logs` has the item; PyUnicode_FromFormat's formats. */
+void core_log(CoreOwner *own, CcLogItem item, const char *fmt, ...);
+void core_log_guards(CoreOwner *own, const Trace *t);
+/* The line about an exit that is taken; NULL when nobody wants it, never an exception. It is written
+ * when the call is over, since writing runs code of the program. */
+PyObject *core_exit_text(const CoreOwner *own, const Trace *t, uint32_t snap);
+PyObject *core_log_exit_steal(CoreOwner *own, PyObject *text, PyObject *result);        /* gives result */
 
 #endif

@@ -601,6 +601,7 @@ run_failed(Run *run)
     bool first = act->txn == 0 && run->exit_snap == UINT32_MAX && !run->stopped;
     Image im;
 
+    t->failed = run->pc - 1;
     run->exit_snap = UINT32_MAX;
     run->stopped = false;
     if (first && act->parent == NULL) {

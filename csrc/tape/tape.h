@@ -176,6 +176,7 @@ struct Trace {
     CcReason end;                       /* why the recording ended; NONE = at RET, BACK or JUMP */
     uint32_t end_place;
     uint64_t entered, completed, faults;
+    uint32_t failed;                    /* row that failed last, for reports */
     uint32_t running;                   /* activations that are in it */
     bool dead;                          /* unlinked: freed when the last activation ends */
     uint8_t *keep;                      /* by register: needed at an anchor while a side trace runs; NULL = none */
@@ -198,6 +199,10 @@ PyObject *tape_end_borrow(void);
 /* -- Text ---------------------------------------------------------------------------- */
 
 PyObject *tape_print(const Trace *t);   /* str, the form of docs/tape.md */
+
+/* What a row checks or does, in the program's words: str. */
+PyObject *tape_describe(const Trace *t, uint32_t pc);
+bool tape_is_guard(const TapeIns *in);
 
 /* Check the structure; false with a reason of kind BUG. */
 bool tape_verify(const Trace *t, CcStatus *st);

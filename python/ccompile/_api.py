@@ -2,12 +2,15 @@
 
 import copy
 import sys
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 from . import _core
 
 BACKENDS = ("eager", "interp")  # in the order of CoreBackend of csrc/core/state.h
+
+_live: weakref.WeakSet[_core.Callable] = weakref.WeakSet()  # for reset()
 
 
 class GraphBreak(RuntimeError):
@@ -48,7 +51,8 @@ def compile(
 ) -> Any:
     """A callable that gives `model`'s own results, faster where it can.
 
-    model: a function, a bound method or an object with a Python `__call__`. Without it, a decorator.
+    model: a function, a bound method or an object with a Python `__call__`; without it,
+        a decorator.
     fullgraph: raise GraphBreak where the program cannot stay one graph.
     dynamic: None and True keep array sizes free; False fixes them.
     backend: a name of list_backends().
@@ -74,7 +78,9 @@ def compile(
     if isinstance(model, _core.Callable):
         model = model.__wrapped__
     texts = {name: _text(value) for name, value in (options or {}).items()}
-    return _core.wrap(model, fullgraph, disable, texts, given, BACKENDS.index(backend))
+    compiled = _core.wrap(model, fullgraph, disable, texts, given, BACKENDS.index(backend))
+    _live.add(compiled)
+    return compiled
 
 
 def disable(fn: Callable[..., Any] | None = None) -> Any:
@@ -85,9 +91,9 @@ def disable(fn: Callable[..., Any] | None = None) -> Any:
 
 
 def reset(fn: Any = None) -> None:
-    """Forget the traces of a compiled callable."""
-    if fn is not None:
-        fn._reset()
+    """Forget the traces of a compiled callable; without `fn`, of all of them. Counters stay."""
+    for compiled in list(_live) if fn is None else [fn]:
+        compiled._reset()
 
 
 def counters(fn: Any = None) -> dict[str, int]:
