@@ -124,7 +124,7 @@ def failures(programs: tuple[Callable[[int], Any], ...] = PROGRAMS) -> list[str]
         texts = {"stress": stress, "recompile_limit": "64"}
         for program in programs:
             name = f"{program.__name__.strip('_')}{' (stressed)' if stress else ''}"
-            run = _core.wrap(program, False, False, texts, {})
+            run = _core.wrap(program, False, False, texts, {}, 0)
             for n in ARGUMENTS:
                 try:
                     if run(n) != program(n):
