@@ -321,7 +321,7 @@ run_residual(Run *run, TapeIns *in)
     if (frames) {
         run->gc_was_on = py_gc_hold();
     }
-    run->own->ops_residual++;
+    run->own->ops_residual += (in->flags & TAPE_ARRAYS) != 0;
     if (res == NULL) {
         if (!frames) {
             PyObject *exc = py_exc_take();

@@ -51,6 +51,7 @@ enum { TAPE_FUNC_CLOSURE, TAPE_FUNC_DEFAULT, TAPE_FUNC_KWDEFAULT, TAPE_FUNC_GLOB
 
 /* RCALL flags, in `flags` */
 enum { TAPE_NOFRAME = 1,                /* the operation cannot look at frames or run Python code */
+       TAPE_ARRAYS = 4,                 /* it works on arrays: counted */
        TAPE_BEHIND = 2 };               /* a load that follows its residual row and cannot fail */
 
 typedef struct {

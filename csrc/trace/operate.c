@@ -211,13 +211,14 @@ rec_residual(Recorder *r, CallKind kind, uint32_t oparg, PyObject *const *real, 
     TapeIns ins = rec_ins(TAPE_RCALL, (uint8_t)kind, oparg);
     ins.kw = kwnames == NULL ? 0 : (uint16_t)TAPE_INDEX(rec_const(r, kwnames));
     ins.pop = (uint8_t)pop;
-    ins.flags = (uint8_t)flags;
+    arrays |= front_is_array(*res);
+    ins.flags = (uint8_t)(flags | (arrays ? TAPE_ARRAYS : 0));
     ins.unit = (uint32_t)rec_top(r)->unit;
     *out = rec_emit_alone(r, ins, a, n, true);
     /* Where frames were shown the program may have to go on in them, from right behind it. */
     r->need_open = !(flags & TAPE_NOFRAME);
     r->want_poll |= !(flags & TAPE_NOFRAME);
-    r->ops_residual += arrays || front_is_array(*res);
+    r->ops_residual += arrays;
     if (!r->broken) {
         rec_reg(r, *out)->foreign = !rec_is_inert(*res);
     }
