@@ -26,7 +26,8 @@ take_array(const FrontIn *in, PyObject *obj, CcArgIn *arg)
             return false;
         }
     }
-    if (m->layout == LAYOUT_STRIDED && m->order != LAYOUT_STRIDED && front_memory_order(obj) != m->order) {
+    bool ordered = m->layout == LAYOUT_STRIDED && m->order != LAYOUT_STRIDED;
+    if (ordered && front_memory_order(obj) != m->order) {
         return false;
     }
     arg->data = PyArray_DATA(a);
@@ -108,7 +109,10 @@ take_int(const FrontIn *in, PyObject *obj, CcScalar *out)
         return true;
     }
     out->i = PyLong_AsLongLongAndOverflow(obj, &over);
-    return !over && (in->kind == FRONT_IN_SIZE ? out->i >= 0 : front_int_fits((CcDtype)in->fits, out->i));
+    if (in->kind == FRONT_IN_SIZE) {
+        return !over && out->i >= 0;
+    }
+    return !over && front_int_fits((CcDtype)in->fits, out->i);
 }
 
 static bool
@@ -167,12 +171,17 @@ make_result(FrontGraph *fg, uint32_t k)
 
     fg->made[k] = NULL;
     if (out->form != META_ARRAY) {
-        fg->result[k] = (CcArgIn){.data = &fg->number[k], .dims = shape->dim, .strides = shape->stride};
+        fg->result[k] = (CcArgIn){
+            .data = &fg->number[k],
+            .dims = shape->dim,
+            .strides = shape->stride,
+        };
         fg->number[k].u = 0;
         return true;
     }
-    fg->made[k] = PyArray_New(&PyArray_Type, shape->ndim, (npy_intp *)shape->dim, out->dtype, NULL, NULL, 0,
-                              out->order == LAYOUT_F ? NPY_ARRAY_F_CONTIGUOUS : 0, NULL);
+    int flags = out->order == LAYOUT_F ? NPY_ARRAY_F_CONTIGUOUS : 0;
+    fg->made[k] = PyArray_New(&PyArray_Type, shape->ndim, (npy_intp *)shape->dim, out->dtype, NULL,
+                              NULL, 0, flags, NULL);
     if (fg->made[k] == NULL) {
         return false;
     }
@@ -241,7 +250,8 @@ front_launch(FrontGraph *fg, const Trace *t, PyObject **reg, uint32_t ignored)
     CcFaults faults = {0};
     CcStatus st;
 
-    if (!take_all(fg, t, reg) || !cc_plan_bind(fg->plan, fg->arg, &fg->binding, &st) || !sizes_hold(fg)) {
+    if (!take_all(fg, t, reg) || !cc_plan_bind(fg->plan, fg->arg, &fg->binding, &st)
+            || !sizes_hold(fg)) {
         return FRONT_REFUSED;
     }
     for (uint32_t k = 0; k < fg->nout; k++) {

@@ -393,7 +393,8 @@ list_steps(const Trace *t, PyObject *list)
         } else {
             cc_buf_puts(&text, step->why == NULL ? "" : step->why);
         }
-        PyObject *row = Py_BuildValue("(IsO)", step->n, cc_buf_text(&text), step->graph ? Py_True : Py_False);
+        PyObject *row = Py_BuildValue("(IsO)", step->n, cc_buf_text(&text),
+                                      step->graph != NULL ? Py_True : Py_False);
         err = row == NULL || text.failed ? -1 : PyList_Append(list, row);
         Py_XDECREF(row);
         cc_buf_fini(&text);

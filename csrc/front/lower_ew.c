@@ -125,7 +125,7 @@ bool
 front_lower_ufunc(Lower *L, const char *name, const TapeRef *arg, uint32_t n, FrontValue *out)
 {
     const EwRow *row = ew_find(name);
-    FrontValue v[2];
+    FrontValue v[2] = {{0}};
     CcRef ref[2];
     CcDtype dt[3];
 
@@ -276,7 +276,8 @@ front_lower_number(Lower *L, TapeRef a, uint8_t form, FrontValue *out)
     if (form == META_INT && (cc_dtype_is_float(from) || from == CC_DTYPE_U64)) {
         return front_no(L, "an int of any size");
     }
-    CcDtype to = form == META_INT ? CC_DTYPE_I64 : form == META_FLOAT ? CC_DTYPE_F64 : CC_DTYPE_BOOL;
+    CcDtype to = form == META_INT ? CC_DTYPE_I64
+               : form == META_FLOAT ? CC_DTYPE_F64 : CC_DTYPE_BOOL;
     return front_give(L, cc_build_cast(L->g, r, to, &L->st), LAYOUT_C, true, out);
 }
 
@@ -343,7 +344,8 @@ clip_side(Lower *L, CcRef x, CcRef bound, bool low, bool numbers)
     CcRef in = cc_build_binary(L->g, low ? (numbers ? CC_OP_GE : CC_OP_GT)
                                          : (numbers ? CC_OP_LE : CC_OP_LT), x, bound, &L->st);
     CcRef nan = cc_build_unary(L->g, CC_OP_ISNAN, x, &L->st);
-    return cc_build_where(L->g, cc_build_binary(L->g, CC_OP_LOR, in, nan, &L->st), x, bound, &L->st);
+    CcRef keep = cc_build_binary(L->g, CC_OP_LOR, in, nan, &L->st);
+    return cc_build_where(L->g, keep, x, bound, &L->st);
 }
 
 /* min(max(x, low), high), in the dtype of all three; a missing bound is left out. */

@@ -211,7 +211,9 @@ lower_joined(Lower *L, bool stack, FrontValue *out)
 static bool
 pad_widths(PyObject *obj, uint8_t axis, uint8_t ndim, long *lo, long *hi)
 {
-    if (PyTuple_Check(obj) && PyTuple_GET_SIZE(obj) > 0 && PyTuple_Check(PyTuple_GET_ITEM(obj, 0))) {
+    bool rows = PyTuple_Check(obj) && PyTuple_GET_SIZE(obj) > 0;
+
+    if (rows && PyTuple_Check(PyTuple_GET_ITEM(obj, 0))) {
         if (PyTuple_GET_SIZE(obj) != 1 && PyTuple_GET_SIZE(obj) != ndim) {
             return false;
         }

@@ -68,8 +68,9 @@ read_dtype(Lower *L, TapeRef ref, int *typenum)
     if (ref == TAPE_NULL || obj == Py_None) {
         return true;
     }
-    if (obj == NULL || (!PyArray_DescrCheck(obj) && !PyType_Check(obj) && !PyUnicode_CheckExact(obj))
-            || !PyArray_DescrConverter(obj, &d) || d == NULL) {
+    bool known = obj != NULL
+        && (PyArray_DescrCheck(obj) || PyType_Check(obj) || PyUnicode_CheckExact(obj));
+    if (!known || !PyArray_DescrConverter(obj, &d) || d == NULL) {
         PyErr_Clear();
         return front_no(L, "a dtype that is no constant");
     }
@@ -90,11 +91,12 @@ read_call(Lower *L, const RedRow *row, RedCall *c)
     }
     out = arg[typed ? RED_OUT : RED_OUT - 1];
     keep = row->kind == RED_SCAN ? TAPE_NULL : arg[typed ? RED_KEEP : RED_KEEP - 1];
+    PyObject *kept = keep == TAPE_NULL ? Py_False : front_const(L, keep);
     if (arg[RED_A] == TAPE_NULL || (out != TAPE_NULL && front_const(L, out) != Py_None)
-            || (keep != TAPE_NULL && (front_const(L, keep) == NULL || !PyBool_Check(front_const(L, keep))))) {
+            || kept == NULL || !PyBool_Check(kept)) {
         return front_no(L, "arguments that have no kernel");
     }
-    c->keep = keep != TAPE_NULL && front_const(L, keep) == Py_True;
+    c->keep = kept == Py_True;
     if (!front_value(L, arg[RED_A], &c->a)) {
         return false;
     }
@@ -128,6 +130,8 @@ pick_dtype(Lower *L, const RedRow *row, const RedCall *c, CcDtype *dt)
 
     if (row->kind == RED_MOMENT) {
         *dt = cc_dtype_is_float(from) ? from : CC_DTYPE_F64;
+    } else if (row->kind == RED_ARG && from == CC_DTYPE_BOOL) {
+        return front_no(L, "argmax of bools, whose true bytes may differ");
     } else {
         *dt = row->kind == RED_ADDS || row->kind == RED_SCAN ? adding_dtype(from) : from;
     }
@@ -204,8 +208,8 @@ lower_reduction(Lower *L, const RedRow *row, FrontValue *out)
         break;
     default:
         if (row->kind == RED_PLAIN && dt == CC_DTYPE_BOOL) {
-            r = cc_build_reduce(L->g, row->op == CC_OP_MAX ? CC_OP_ANY : CC_OP_ALL, a, c.axes, c.keep,
-                                &L->st);
+            CcOp op = row->op == CC_OP_MAX ? CC_OP_ANY : CC_OP_ALL;
+            r = cc_build_reduce(L->g, op, a, c.axes, c.keep, &L->st);
         } else {
             r = cc_build_reduce(L->g, row->op, a, c.axes, c.keep, &L->st);
         }

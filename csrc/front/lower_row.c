@@ -35,7 +35,8 @@ method_astype(Lower *L, FrontValue *out)
     TapeRef arg[3];
     PyArray_Descr *d = NULL;
 
-    if (!front_args(L, "a dtype copy", arg) || (arg[2] != TAPE_NULL && L->in->n > 3 && L->in->kw == 0)) {
+    /* behind dtype comes `order` by position, `copy` only by name */
+    if (!front_args(L, "a dtype copy", arg) || (L->in->n > 3 && L->in->kw == 0)) {
         return front_no(L, "arguments that have no kernel");
     }
     PyObject *obj = front_const(L, arg[1]), *copy = front_const(L, arg[2]);
@@ -190,7 +191,8 @@ front_lower_row(Lower *L, FrontValue *out)
         return false;
     }
     /* what lay otherwise than foreseen, or is a view, cannot be given to anybody */
-    if (m->form == META_ARRAY && (out->order != m->layout || m->layout == LAYOUT_STRIDED || m->view)) {
+    if (m->form == META_ARRAY
+            && (out->order != m->layout || m->layout == LAYOUT_STRIDED || m->view)) {
         out->fresh = false;
     }
     return true;

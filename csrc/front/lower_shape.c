@@ -74,16 +74,18 @@ lower_reshape(Lower *L, FrontValue *out)
     if (L->in->kw != 0 || n < 1 || n > TAPE_MAX_NDIM || !shape_operand(L, arg[0], &v)) {
         return front_no(L, "arguments that have no kernel");
     }
+    PyObject *shape = n == 1 ? front_const(L, arg[1]) : NULL;
     memcpy(item, arg + 1, (size_t)n * sizeof(*item));
     if (n == 1 && TAPE_KIND(arg[1]) == TAPE_VIRT) {
         n = front_items(L, arg[1], item, TAPE_MAX_NDIM);
-    } else if (n == 1 && front_const(L, arg[1]) != NULL && PyTuple_CheckExact(front_const(L, arg[1]))) {
-        return front_lower_reshape_to(L, &v, front_const(L, arg[1]), out);
+    } else if (shape != NULL && PyTuple_CheckExact(shape)) {
+        return front_lower_reshape_to(L, &v, shape, out);
     }
     if (n < 0 || !wanted_shape(L, &v, item, (uint8_t)n, dim)) {
         return front_no(L, "a shape that is not known");
     }
-    return front_give(L, cc_build_reshape(L->g, v.ref, (uint8_t)n, dim, &L->st), LAYOUT_C, false, out);
+    CcRef r = cc_build_reshape(L->g, v.ref, (uint8_t)n, dim, &L->st);
+    return front_give(L, r, LAYOUT_C, false, out);
 }
 
 /* A constant shape: its items as if they were operands. */
@@ -116,7 +118,8 @@ front_lower_reshape_to(Lower *L, const FrontValue *v, PyObject *shape, FrontValu
     if (open >= 0) {
         dim[open] = rest;
     }
-    return front_give(L, cc_build_reshape(L->g, v->ref, (uint8_t)n, dim, &L->st), LAYOUT_C, false, out);
+    CcRef r = cc_build_reshape(L->g, v->ref, (uint8_t)n, dim, &L->st);
+    return front_give(L, r, LAYOUT_C, false, out);
 }
 
 static bool
@@ -375,9 +378,11 @@ static const struct {
     const char *name;
     bool (*lower)(Lower *L, FrontValue *out);
 } shape_rows[] = {
-    {"reshape", lower_reshape},     {"transpose", lower_transpose}, {"permute_dims", lower_transpose},
-    {"swapaxes", lower_swapaxes},   {"expand_dims", lower_expand},  {"squeeze", lower_squeeze},
-    {"flip", lower_flip},           {"roll", lower_roll},           {"take", front_lower_take},
+    {"reshape", lower_reshape},         {"transpose", lower_transpose},
+    {"permute_dims", lower_transpose},  {"swapaxes", lower_swapaxes},
+    {"expand_dims", lower_expand},      {"squeeze", lower_squeeze},
+    {"flip", lower_flip},               {"roll", lower_roll},
+    {"take", front_lower_take},
 };
 
 bool

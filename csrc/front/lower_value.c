@@ -212,7 +212,8 @@ run_number(Lower *L, const FrontValue *v, CcDtype dt)
     bool to_float = cc_dtype_is_float(dt);
 
     if (v->form == META_BOOL) {
-        return cc_build_cast(L->g, number_param(L, v->src, FRONT_IN_BOOL, CC_DTYPE_NONE), dt, &L->st);
+        CcRef r = number_param(L, v->src, FRONT_IN_BOOL, CC_DTYPE_NONE);
+        return cc_build_cast(L->g, r, dt, &L->st);
     }
     if (dt == CC_DTYPE_BOOL || (v->form == META_FLOAT && !to_float)) {
         return 0;
@@ -220,6 +221,9 @@ run_number(Lower *L, const FrontValue *v, CcDtype dt)
     FrontInKind kind = v->form == META_FLOAT ? FRONT_IN_FLOAT : to_float ? FRONT_IN_INTFLOAT
                                                                           : FRONT_IN_INT;
     CcDtype fits = kind == FRONT_IN_INT ? dt : CC_DTYPE_NONE;
+    if (kind == FRONT_IN_INT && !front_int_fits(dt, L->t->meta[TAPE_INDEX(v->src)].dim[0])) {
+        return 0;
+    }
     return cc_build_cast(L->g, number_param(L, v->src, kind, fits), dt, &L->st);
 }
 

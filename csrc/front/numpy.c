@@ -511,7 +511,7 @@ front_meta(PyObject *obj, TapeMeta *out)
     memset(out, 0, sizeof(*out));
     if (front_is_array(obj)) {
         PyArrayObject *a = (PyArrayObject *)obj;
-        out->form = META_ARRAY;
+        out->form = PyArray_ISALIGNED(a) ? META_ARRAY : META_NONE;
         out->ndim = (uint8_t)PyArray_NDIM(a);
         out->layout = layout_of(a);
         out->order = out->layout == LAYOUT_STRIDED ? front_memory_order(obj) : out->layout;
@@ -529,6 +529,11 @@ front_meta(PyObject *obj, TapeMeta *out)
     } else {
         out->form = PyBool_Check(obj) ? META_BOOL : PyLong_CheckExact(obj) ? META_INT
                   : PyFloat_CheckExact(obj) ? META_FLOAT : META_NONE;
+        if (out->form == META_INT) {
+            int over;
+            long long value = PyLong_AsLongLongAndOverflow(obj, &over);
+            out->dim[0] = over ? INT64_MIN : value;
+        }
     }
 }
 

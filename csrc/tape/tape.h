@@ -94,7 +94,7 @@ typedef struct {
     uint8_t order;                      /* LAYOUT_C or _F: axes from far to near in memory, or back */
     bool view;                          /* of memory that another object owns */
     int16_t dtype;                      /* NumPy type number; arrays and scalars */
-    int64_t dim[TAPE_MAX_NDIM];
+    int64_t dim[TAPE_MAX_NDIM];         /* INT: dim[0] is the number, INT64_MIN when it is too big */
 } TapeMeta;
 
 /* -- Virtual objects ----------------------------------------------------------- */

@@ -153,6 +153,14 @@ def test_python_int_that_changes():
     check(make("x + k", "x k"), *[(data(np.uint8, (5,)), k) for k in (2, 256, -1, 3)])
 
 
+def test_python_int_out_of_range():
+    count = check(make("x < k", "x k"), *[(data(np.uint8, (5,)), k) for k in (300, 301, -1, 10**30)] * 3,
+                  kernels=False)
+    assert count["recorded"] == 1 and count["side_exits"] == 0
+    count = check(make("x < k", "x k"), *[(data(np.uint8, (5,)), k) for k in (3, 2, 255)])
+    assert count["recorded"] == 1 and count["side_exits"] == 0
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_numpy_scalars(dtype):
     x = data(np.float32, (4, 3))
@@ -196,6 +204,17 @@ def test_one_array_twice_and_constants():
     check(make("(x + y, x * 2, x * 2)"), (x, x), (x, x + 1))
 
 
+def test_unaligned_and_swapped_arrays():
+    raw = np.zeros(8 * 6 + 1, np.uint8)
+    odd = raw[1:].view(np.float64)
+    odd[:] = data(np.float64, (6,))
+    for x in (odd, odd.astype(">f8")):
+        count = check(make("x * 2 + 1", "x"), *[(x,)] * 6, kernels=False)
+        assert count["recorded"] == 1
+    good = data(np.float64, (6,))
+    check(make("x * 2 + 1", "x"), (good,), (odd,), (good,), (odd,))
+
+
 # -- Warnings and errors --------------------------------------------------------------------------
 
 
@@ -237,14 +256,15 @@ REDUCTIONS = ["sum", "prod", "mean", "var", "std", "max", "min", "argmax", "argm
 def test_reductions(name, dtype):
     sets = [(data(dtype, (n, 4, 3)),) for n in (2, 5, 23)]
     scan, arg = name.startswith("cum"), name.startswith("arg")
+    kernels = not (arg and dtype is np.bool_)
     axes = ["", "axis=0", "axis=1", "axis=-1", "axis=None"] + ["axis=(0, 2)", "axis=(1, -1)"] * (not scan and not arg)
     ulp = 200 if name in ("var", "std") else 40
     for axis in axes:
-        check(make(f"np.{name}(x, {axis})", "x"), *sets, ulp=ulp)
-        check(make(f"x.{name}({axis})", "x"), *sets, ulp=ulp)
+        check(make(f"np.{name}(x, {axis})", "x"), *sets, ulp=ulp, kernels=kernels)
+        check(make(f"x.{name}({axis})", "x"), *sets, ulp=ulp, kernels=kernels)
         if not scan:
             more = f"{axis}, keepdims=True".lstrip(", ")
-            check(make(f"x.{name}({more})", "x"), *sets, ulp=ulp)
+            check(make(f"x.{name}({more})", "x"), *sets, ulp=ulp, kernels=kernels)
     check(make(f"x.{name}() * 2", "x"), (data(dtype, (30,)),), ulp=ulp, kernels=False)
 
 
@@ -267,6 +287,14 @@ def test_nan_and_extremes():
     x = np.array([[1.0, np.nan, -0.0], [3.0, -np.inf, 0.0]])
     for text in ("x.max(axis=0)", "x.min(axis=1)", "x.argmax(axis=0)", "x.argmin()", "np.sum(x, axis=0)"):
         check(make(text, "x"), (x,))
+
+
+def test_bools_of_any_byte():
+    x = data(np.float64, (4, 3))
+    b, c = ((np.arange(12) % n).astype(np.uint8).view(bool).reshape(4, 3) for n in (5, 3))
+    for text in ("np.where(b, x, -x)", "~b", "b & c", "b ^ c", "b == c", "b < c", "b + c", "b.sum(axis=0)",
+                 "b.argmax(axis=0)", "b.any(axis=0)", "b * x", "b.astype(int)", "b.max(axis=1)", "b.mean()"):
+        check(make(text, "b c x"), (b, c, x), ulp=4, kernels="arg" not in text)
 
 
 # -- Shapes ------------------------------------------------------------------------------------------
