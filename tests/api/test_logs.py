@@ -180,3 +180,28 @@ def test_environment_variable():
     )
     assert done.stdout == "1\n"
     assert done.stderr.count("\n") == 1 and "<string>:2: " in done.stderr
+
+
+def test_side_limit(capsys):
+    def f(x):
+        if x.sum() > 0:
+            return x + 1
+        return x - 1
+
+    g = ccompile.compile(f, options={"side_limit": 0})
+    g(np.ones(2))
+    with config.override(logs="recompiles"):
+        for _ in range(3):
+            assert g(-np.ones(2)).tolist() == [-2, -2]
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1 and "side_limit 0 or side_total" in err
+
+
+def test_recordings_that_give_nothing(capsys):
+    g = ccompile.compile(lambda: missing, options={"recompile_limit": 2})  # noqa: F821
+    with config.override(logs="recompiles"):
+        for _ in range(4):
+            with pytest.raises(NameError):
+                g()
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1 and "nothing worth keeping was recorded in 2 calls" in err
