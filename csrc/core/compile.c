@@ -287,6 +287,9 @@ record_root(CoreOwner *own, PyFunctionObject *func, PyObject *const *args, size_
             CodeTraces *ct = find_traces(own, code);
             if (ct != NULL && !rec.r->raised_break && ++ct->tries >= (uint32_t)own->config.recompile_limit) {
                 ct->closed = true;
+                core_log(own, CC_LOG_RECOMPILES, "%U (%U:%d): nothing worth keeping was recorded in %u calls; "
+                         "it runs as plain Python from now on", code->co_qualname, code->co_filename,
+                         code->co_firstlineno, ct->tries);
             }
         }
     }
@@ -312,10 +315,18 @@ root_of(Trace *t)
 static bool
 may_record_side(CoreOwner *own, Trace *t, uint32_t snap)
 {
-    const TapeExit *ex = &t->exit[snap];
+    TapeExit *ex = &t->exit[snap];
+    const Trace *root = root_of(t);
 
-    return !ex->closed && ex->nside < (uint32_t)own->config.side_limit && !root_of(t)->dead
-        && tape_count(root_of(t)) <= (uint32_t)own->config.side_total;
+    if (ex->closed || root->dead) {
+        return false;
+    }
+    if (ex->nside < (uint32_t)own->config.side_limit
+            && tape_count(root) <= (uint32_t)own->config.side_total) {
+        return true;
+    }
+    ex->closed = 1;                     /* said once */
+    return false;
 }
 
 static void
@@ -389,8 +400,13 @@ core_go_on(ExecOwner *exec, PyThreadState *ts, Trace *t, uint32_t snap, PyLive *
     RecOptions opt = rec_options(own);
 
     PyObject *told = core_exit_text(own, t, snap);
+    bool open = !t->exit[snap].closed;
     if (!may_record_side(own, t, snap) || py_tracing(ts)) {
-        return core_log_exit_steal(own, told, py_chain_run(ts, live, n, unit));
+        PyObject *plain = core_log_exit_steal(own, told, py_chain_run(ts, live, n, unit));
+        if (open && t->exit[snap].closed) {
+            core_log_side_limit(own, t, snap);
+        }
+        return plain;
     }
     Recorder *r = rec_new(ts, &opt);
     if (r == NULL || !side_frames(r, t, snap, live, n, unit)) {

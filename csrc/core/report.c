@@ -307,6 +307,18 @@ core_exit_text(const CoreOwner *own, const Trace *t, uint32_t snap)
     return text;
 }
 
+void
+core_log_side_limit(CoreOwner *own, const Trace *t, uint32_t snap)
+{
+    const TapeFrame *f = &t->frame[t->snap[snap].frame + t->snap[snap].nframes - 1];
+    PyCodeObject *co = (PyCodeObject *)t->konst[f->code];
+
+    core_log(own, CC_LOG_RECOMPILES,
+             "%U:%d: side_limit %lld or side_total %lld is reached; plain Python goes on from here",
+             co->co_filename, py_code_line(co, f->unit), (long long)own->config.side_limit,
+             (long long)own->config.side_total);
+}
+
 PyObject *
 core_log_exit_steal(CoreOwner *own, PyObject *text, PyObject *result)
 {

@@ -99,6 +99,7 @@ void core_report_miss(CoreOwner *own, const CodeTraces *ct);    /* no root fitte
 /* A line on sys.stderr if the list `logs` has the item; PyUnicode_FromFormat's formats. */
 void core_log(CoreOwner *own, CcLogItem item, const char *fmt, ...);
 void core_log_guards(CoreOwner *own, const Trace *t);
+void core_log_side_limit(CoreOwner *own, const Trace *t, uint32_t snap);
 /* The line about an exit that is taken; NULL when nobody wants it, never an exception. It is written
  * when the call is over, since writing runs code of the program. */
 PyObject *core_exit_text(const CoreOwner *own, const Trace *t, uint32_t snap);

@@ -354,6 +354,25 @@ call_object(Recorder *r, Call *c)
     PyErr_Clear();
 }
 
+/* Making an exception in C code is no break: what follows is the program's own exception. */
+static bool
+makes_exception(PyObject *callable)
+{
+    if (!PyExceptionClass_Check(callable) || Py_TYPE(callable) != &PyType_Type) {
+        return false;
+    }
+    for (const char *const *name = (const char *const[]){"__init__", "__new__", NULL}; *name; name++) {
+        PyObject *key = PyUnicode_InternFromString(*name);
+        PyObject *d = key == NULL ? NULL : _PyType_Lookup((PyTypeObject *)callable, key);
+        Py_XDECREF(key);
+        if (d == NULL || PyFunction_Check(d) || Py_IS_TYPE(d, &PyStaticMethod_Type)) {
+            PyErr_Clear();
+            return false;
+        }
+    }
+    return true;
+}
+
 static RecStatus
 call_residual(Recorder *r, Call *c)
 {
@@ -374,7 +393,7 @@ call_residual(Recorder *r, Call *c)
         PyErr_Clear();
         name = "?";
     }
-    RecStatus st = rec_break(r, why, "%.60s", name);
+    RecStatus st = makes_exception(named) ? REC_OK : rec_break(r, why, "%.60s", name);
     if (st == REC_OK && c->nstar > 0) { /* unknown code may keep the very tuple that it is called with */
         st = rec_residual(r, DO_CALLEX, 0, c->star_real, c->star_ref, c->nstar, NULL, c->pop, 0, &res, &out);
     } else if (st == REC_OK) {

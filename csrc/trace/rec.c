@@ -351,7 +351,8 @@ rec_step(Recorder *r)
         }
     }
     if (rec_handler[op] == NULL) {
-        return rec_stop(r, CC_REASON_BYTECODE, "%s", py_opcode_name(op));
+        bool raises = op == RAISE_VARARGS || op == RERAISE;
+        return rec_stop(r, raises ? CC_REASON_EXCEPTION : CC_REASON_BYTECODE, "%s", py_opcode_name(op));
     }
     RecStatus st = rec_handler[op](r, oparg);
     if (st == REC_OK && (py_tracing(r->ts) || someone_looked(r))) {

@@ -1,10 +1,11 @@
 """What the C module offers to the Python files of the package."""
 
 from types import ModuleType
-from typing import Any
+from typing import Any, final
 
 _testing: ModuleType
 
+@final
 class Callable:
     __wrapped__: Any
     _options: dict[str, Any]
