@@ -393,7 +393,7 @@ set_options(CcConfig *config, PyObject *options)
 
 PyDoc_STRVAR(wrap_doc,
              "wrap(obj, fullgraph, disabled, texts, options, backend)\n--\n\n"
-             "A compiled callable of obj. backend: 0 eager, 1 interp. texts: {option name: text}; options is kept for copies.");
+             "A compiled callable of obj. backend: 0 eager, 1 interp, 2 c. texts: {option name: text}; options is kept for copies.");
 
 static PyObject *
 core_wrap(PyObject *module, PyObject *args)

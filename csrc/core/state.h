@@ -2,6 +2,7 @@
 #ifndef CORE_STATE_H
 #define CORE_STATE_H
 
+#include "backend.h"
 #include "base/config.h"
 #include "exec/exec.h"
 #include "py/py.h"
@@ -26,6 +27,7 @@ typedef struct {
     PyObject *is_compiling, *graph_break;
     PyObject *break_type;               /* what `fullgraph` raises; owned, NULL until Python has set it */
     CoreCounters count;
+    CoreBuilder builder;                /* of compiled kernels */
     bool works;                         /* the self-test of this interpreter has passed */
 } CoreState;
 
@@ -62,7 +64,7 @@ typedef struct {
 } CoreBreak;
 
 /* How array work is done; the numbers of _api.BACKENDS. */
-typedef enum { CORE_EAGER, CORE_INTERP, CORE_BACKEND__COUNT } CoreBackend;
+typedef enum { CORE_EAGER, CORE_INTERP, CORE_C, CORE_BACKEND__COUNT } CoreBackend;
 
 /* A compiled callable's own part. The executor's owner is its first member, so that it finds the rest. */
 typedef struct {
@@ -88,5 +90,13 @@ void core_owner_init(CoreOwner *own, CoreState *state);
 void core_owner_reset(CoreOwner *own);  /* forget all traces */
 void core_owner_fini(CoreOwner *own);   /* no call is running */
 int core_owner_traverse(CoreOwner *own, visitproc visit, void *arg);
+
+/* -- kernels.c -------------------------------------------------------------------------- */
+
+/* Compiled bodies for the plans of a trace that no call runs yet. What cannot be compiled stays with
+ * the interpreter. -1: a signal handler has raised; the trace is good all the same. */
+int core_give_bodies(CoreOwner *own, Trace *t);
+
+int core_kernels_setup(PyObject *module);       /* function backend_info */
 
 #endif

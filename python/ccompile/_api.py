@@ -7,7 +7,7 @@ from typing import Any
 
 from . import _core
 
-BACKENDS = ("eager", "interp")  # in the order of CoreBackend of csrc/core/state.h
+BACKENDS = ("eager", "interp", "c")  # in the order of CoreBackend of csrc/core/state.h
 
 
 class GraphBreak(RuntimeError):
