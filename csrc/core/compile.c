@@ -185,8 +185,9 @@ worth_keeping(const Trace *t)
     return rows > 0;
 }
 
+/* *signal: the exception of a signal handler that ran while the compiler did, else NULL. */
 static Trace *
-take_trace(CoreOwner *own, Recorder *r)
+take_trace(CoreOwner *own, Recorder *r, PyObject **signal)
 {
     Trace *t = NULL;
 
@@ -200,11 +201,32 @@ take_trace(CoreOwner *own, Recorder *r)
         if (own->backend != CORE_EAGER) {
             front_lower(t);
         }
+        if (own->backend == CORE_C && core_give_bodies(own, t) < 0) {
+            *signal = py_exc_take();
+        }
         core_log_guards(own, t);
     } else {
         COUNT(own, discarded, 1);
     }
     return t;
+}
+
+/* The end of a call that was recorded: its result or exception, unless a signal handler's comes. */
+static PyObject *
+end_call_steal(PyObject *res, PyObject *exc, PyObject *signal)
+{
+    if (signal != NULL) {
+        Py_XDECREF(res);
+        if (exc != NULL) {
+            PyException_SetContext(signal, exc);
+        }
+        res = NULL;
+        exc = signal;
+    }
+    if (exc != NULL) {
+        py_exc_give_steal(exc);
+    }
+    return res;
 }
 
 typedef struct {
@@ -278,9 +300,9 @@ record_root(CoreOwner *own, PyFunctionObject *func, PyObject *const *args, size_
     PyObject *res = py_call_hooked(ts, (PyObject *)func, args, nargsf, kwnames, func, record_root_frame,
                                    &rec);
     own->depth--;
-    PyObject *exc = res == NULL ? py_exc_take() : NULL;
+    PyObject *exc = res == NULL ? py_exc_take() : NULL, *signal = NULL;
     if (rec.r != NULL && rec.r->t->ninputs > 0) {
-        Trace *t = take_trace(own, rec.r);
+        Trace *t = take_trace(own, rec.r, &signal);
         if (t != NULL) {
             add_root(own, code, t);
         } else {
@@ -295,10 +317,7 @@ record_root(CoreOwner *own, PyFunctionObject *func, PyObject *const *args, size_
     }
     rec_free(rec.r);
     Py_DECREF(code);
-    if (exc != NULL) {
-        py_exc_give_steal(exc);
-    }
-    return res;
+    return end_call_steal(res, exc, signal);
 }
 
 /* -- Side traces -------------------------------------------------------------------------------- */
@@ -421,8 +440,8 @@ core_go_on(ExecOwner *exec, PyThreadState *ts, Trace *t, uint32_t snap, PyLive *
     own->depth++;
     PyObject *res = rec_run(r);
     own->depth--;
-    PyObject *exc = res == NULL ? py_exc_take() : NULL;
-    Trace *side = take_trace(own, r);
+    PyObject *exc = res == NULL ? py_exc_take() : NULL, *signal = NULL;
+    Trace *side = take_trace(own, r, &signal);
     if (side != NULL && !root_of(t)->dead) {
         add_side(own, t, snap, side);
     } else {
@@ -430,10 +449,7 @@ core_go_on(ExecOwner *exec, PyThreadState *ts, Trace *t, uint32_t snap, PyLive *
         t->exit[snap].closed |= !r->raised_break;       /* the next call must hear of it again */
     }
     rec_free(r);
-    if (exc != NULL) {
-        py_exc_give_steal(exc);
-    }
-    return core_log_exit_steal(own, told, res);
+    return core_log_exit_steal(own, told, end_call_steal(res, exc, signal));
 }
 
 /* -- A call ---------------------------------------------------------------------------------------- */

@@ -46,7 +46,8 @@ core_exec(PyObject *module)
     CoreState *state = core_state(module);
 
     if (core_config_setup(module) < 0 || tape_call_setup() < 0 || front_setup() < 0
-            || py_frame_setup(PyModule_GetDict(module)) < 0 || core_callable_setup(module) < 0) {
+            || py_frame_setup(PyModule_GetDict(module)) < 0 || core_callable_setup(module) < 0
+            || core_kernels_setup(module) < 0) {
         return -1;
     }
     state->testing = PyModule_Create(&testing_module);
@@ -86,6 +87,17 @@ core_clear(PyObject *module)
     return 0;
 }
 
+static void
+core_free(void *module)
+{
+    CoreState *state = core_state(module);
+
+    core_clear(module);
+    if (state != NULL) {
+        core_backend_fini(&state->builder);
+    }
+}
+
 static PyModuleDef_Slot core_slots[] = {
     {Py_mod_exec, core_exec},
     {0, NULL},
@@ -99,6 +111,7 @@ static struct PyModuleDef core_module = {
     .m_slots = core_slots,
     .m_traverse = core_traverse,
     .m_clear = core_clear,
+    .m_free = core_free,
 };
 
 PyMODINIT_FUNC PyInit__core(void);

@@ -2,6 +2,7 @@
 #ifndef CORE_STATE_H
 #define CORE_STATE_H
 
+#include "backend.h"
 #include "base/config.h"
 #include "exec/exec.h"
 #include "py/py.h"
@@ -26,6 +27,7 @@ typedef struct {
     PyObject *is_compiling, *graph_break;
     PyObject *break_type;               /* what `fullgraph` raises; owned, NULL until Python has set it */
     CoreCounters count;
+    CoreBuilder builder;                /* of compiled kernels */
     bool works;                         /* the self-test of this interpreter has passed */
 } CoreState;
 
@@ -62,7 +64,7 @@ typedef struct {
 } CoreBreak;
 
 /* How array work is done; the numbers of _api.BACKENDS. */
-typedef enum { CORE_EAGER, CORE_INTERP, CORE_BACKEND__COUNT } CoreBackend;
+typedef enum { CORE_EAGER, CORE_INTERP, CORE_C, CORE_BACKEND__COUNT } CoreBackend;
 
 /* A compiled callable's own part. The executor's owner is its first member, so that it finds the rest. */
 typedef struct {
@@ -104,5 +106,13 @@ void core_log_side_limit(CoreOwner *own, const Trace *t, uint32_t snap);
  * when the call is over, since writing runs code of the program. */
 PyObject *core_exit_text(const CoreOwner *own, const Trace *t, uint32_t snap);
 PyObject *core_log_exit_steal(CoreOwner *own, PyObject *text, PyObject *result);        /* gives result */
+
+/* -- kernels.c -------------------------------------------------------------------------- */
+
+/* Compiled bodies for the plans of a trace that no call runs yet. What cannot be compiled stays with
+ * the interpreter. -1: a signal handler has raised; the trace is good all the same. */
+int core_give_bodies(CoreOwner *own, Trace *t);
+
+int core_kernels_setup(PyObject *module);       /* function backend_info */
 
 #endif

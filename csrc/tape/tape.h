@@ -183,6 +183,8 @@ struct Trace {
     uint8_t *keep;                      /* by register: needed at an anchor while a side trace runs; NULL = none */
     void *plan_owner;                   /* compiled plans; freed by the hook below */
     void (*plan_free)(void *);
+    void *body_owner;                   /* code that the plans point into; freed after them */
+    void (*body_free)(void *);
 };
 
 void tape_free(Trace *t);               /* the trace and its side traces */

@@ -8,7 +8,7 @@ from typing import Any
 
 from . import _core
 
-BACKENDS = ("eager", "interp")  # in the order of CoreBackend of csrc/core/state.h
+BACKENDS = ("eager", "interp", "c")  # in the order of CoreBackend of csrc/core/state.h
 
 _live: weakref.WeakSet[_core.Callable] = weakref.WeakSet()  # for reset()
 
