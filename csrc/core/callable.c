@@ -84,9 +84,15 @@ callable_vectorcall(PyObject *obj, PyObject *const *args, size_t nargsf, PyObjec
     PyFunctionObject *func = c->disabled ? NULL : callable_target(c, &self);
 
     if (func == NULL) {
+        int outer = calls_active;
         c->own.count.fallback++;
         c->own.state->count.fallback++;
-        return PyObject_Vectorcall(c->wrapped, args, nargsf, kwnames);
+        if (c->disabled) {
+            calls_active = 0;           /* the program asked for plain Python here */
+        }
+        res = PyObject_Vectorcall(c->wrapped, args, nargsf, kwnames);
+        calls_active = outer;
+        return res;
     }
     if (Py_EnterRecursiveCall(" while calling a compiled function")) {
         return NULL;
@@ -147,6 +153,12 @@ callable_dealloc(Callable *c)
     Py_CLEAR(c->module);
     tp->tp_free((PyObject *)c);
     Py_DECREF(tp);
+}
+
+bool
+core_is_disabled(PyObject *obj)
+{
+    return Py_TYPE(obj)->tp_dealloc == (destructor)callable_dealloc && ((Callable *)obj)->disabled;
 }
 
 /* -- Attributes ---------------------------------------------------------------------------- */
@@ -303,6 +315,20 @@ callable_breaks(PyObject *self, PyObject *Py_UNUSED(none))
 }
 
 static PyObject *
+callable_report(PyObject *self, PyObject *Py_UNUSED(none))
+{
+    return core_report_traces(&((Callable *)self)->own);
+}
+
+static PyObject *
+callable_misses(PyObject *self, PyObject *Py_UNUSED(none))
+{
+    PyObject *misses = ((Callable *)self)->own.misses;
+
+    return misses == NULL ? PyList_New(0) : PyList_GetSlice(misses, 0, PyList_GET_SIZE(misses));
+}
+
+static PyObject *
 callable_reduce(PyObject *self, PyObject *Py_UNUSED(none))
 {
     PyObject *api = PyImport_ImportModule("ccompile._api");
@@ -330,6 +356,8 @@ static PyMethodDef callable_methods[] = {
      "(rows, graph or reason, whether it is a graph) of every step of array work."},
     {"_breaks", callable_breaks, METH_NOARGS,
      "(id, name, kind, text, hint, detail, file, line) of everything that interrupted a graph."},
+    {"_report", callable_report, METH_NOARGS, "A dict for each root trace, in the order they were made."},
+    {"_misses", callable_misses, METH_NOARGS, "The guards that made calls be recorded again, as text."},
     {"__reduce__", callable_reduce, METH_NOARGS, NULL},
     {"__deepcopy__", callable_deepcopy, METH_O, NULL},
     {NULL, NULL, 0, NULL},
@@ -380,8 +408,9 @@ set_options(CcConfig *config, PyObject *options)
 }
 
 PyDoc_STRVAR(wrap_doc,
-             "wrap(obj, fullgraph, disabled, texts, options, backend)\n--\n\n"
-             "A compiled callable of obj. backend: 0 eager, 1 interp. texts: {option name: text}; options is kept for copies.");
+             "wrap(obj, fullgraph, disabled, texts, options, backend, /)\n--\n\n"
+             "A compiled callable of obj. backend: its number in list_backends(). texts: {option name: text};\n"
+             "options is kept for copies.");
 
 static PyObject *
 core_wrap(PyObject *module, PyObject *args)
@@ -436,7 +465,7 @@ core_graph_break(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(enable_doc, "enable(yes)\n--\n\nSwitch capture on or off for the process (the self-test does).");
+PyDoc_STRVAR(enable_doc, "enable(yes, /)\n--\n\nSwitch capture on or off for the process (the self-test does).");
 
 static PyObject *
 core_enable(PyObject *module, PyObject *yes)
@@ -450,9 +479,38 @@ core_enable(PyObject *module, PyObject *yes)
     Py_RETURN_NONE;
 }
 
+static PyObject *
+core_set_break_type(PyObject *module, PyObject *type)
+{
+    if (!PyExceptionClass_Check(type)) {
+        PyErr_SetString(PyExc_TypeError, "set_break_type() takes an exception class");
+        return NULL;
+    }
+    Py_XSETREF(core_state(module)->break_type, Py_NewRef(type));
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+core_clear_counters(PyObject *module, PyObject *Py_UNUSED(none))
+{
+    core_state(module)->count = (CoreCounters){0};
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+core_enabled(PyObject *module, PyObject *Py_UNUSED(none))
+{
+    return PyBool_FromLong(core_state(module)->works);
+}
+
 static PyMethodDef core_functions[] = {
     {"wrap", core_wrap, METH_VARARGS, wrap_doc},
     {"enable", core_enable, METH_O, enable_doc},
+    {"clear_counters", core_clear_counters, METH_NOARGS,
+     "clear_counters()\n--\n\nThe counters of the process start again at 0."},
+    {"enabled", core_enabled, METH_NOARGS, "enabled()\n--\n\nWhether capture is on in the process."},
+    {"set_break_type", core_set_break_type, METH_O,
+     "set_break_type(type, /)\n--\n\nThe exception class that fullgraph=True raises."},
     {"counters", core_counters, METH_NOARGS, "counters()\n--\n\nCounters of the process: {name: int}."},
     {"is_compiling", core_is_compiling, METH_NOARGS,
      "is_compiling()\n--\n\nTrue inside a compiled function, while it records, replays or falls back."},

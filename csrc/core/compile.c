@@ -44,6 +44,7 @@ core_owner_reset(CoreOwner *own)
     CoreBreak *brk = own->brk;
     uint32_t nbrk = own->nbrk;
 
+    Py_CLEAR(own->misses);
     own->brk = NULL;
     own->nbrk = 0;
     for (uint32_t i = 0; i < own->ntraces; i++) {
@@ -136,33 +137,6 @@ take_counts(CoreOwner *own)
     e->replayed = e->side_exits = e->ops_kernel = e->ops_node = e->ops_residual = e->faults = 0;
 }
 
-static void
-take_breaks(CoreOwner *own, Recorder *r)
-{
-    COUNT(own, graph_breaks, r->nbrk);
-    if (own->nbrk > 200) {
-        return;                         /* a report, not a log */
-    }
-    uint32_t more = r->nbrk + (r->stop != CC_REASON_NONE);
-    CoreBreak *grown = cc_realloc(own->brk, (own->nbrk + more + 1) * sizeof(*grown));
-    if (grown == NULL) {
-        return;
-    }
-    own->brk = grown;
-    for (uint32_t i = 0; i < more; i++) {
-        bool stop = i == r->nbrk;
-        uint32_t place = stop ? r->t->end_place : r->brk[i].place;
-        if (place >= r->t->nplace) {
-            continue;
-        }
-        CoreBreak *b = &own->brk[own->nbrk++];
-        b->reason = stop ? r->stop : r->brk[i].reason;
-        b->code = Py_NewRef(r->t->konst[r->t->place[place].code]);
-        b->unit = r->t->place[place].unit;
-        memcpy(b->detail, stop ? r->stop_detail : r->brk[i].detail, sizeof(b->detail));
-    }
-}
-
 /* -- Recording ----------------------------------------------------------------------------- */
 
 static RecOptions
@@ -177,6 +151,8 @@ rec_options(const CoreOwner *own)
         .fullgraph = own->fullgraph,
         .is_compiling = own->state->is_compiling,
         .graph_break = own->state->graph_break,
+        .break_type = own->state->break_type != NULL ? own->state->break_type : PyExc_RuntimeError,
+        .is_disabled = core_is_disabled,
         .stress_txn = (c->stress.bits & (1u << CC_STRESS_SNAP | 1u << CC_STRESS_TXN)) != 0,
     };
 }
@@ -209,13 +185,15 @@ worth_keeping(const Trace *t)
     return rows > 0;
 }
 
+/* *signal: the exception of a signal handler that ran while the compiler did, else NULL. */
 static Trace *
-take_trace(CoreOwner *own, Recorder *r)
+take_trace(CoreOwner *own, Recorder *r, PyObject **signal)
 {
     Trace *t = NULL;
 
-    take_breaks(own, r);
+    COUNT(own, graph_breaks, r->nbrk);
     COUNT(own, recorded, 1);
+    core_report_recording(own, r);
     if (rec_finish(r) && worth_keeping(r->t)) {
         t = r->t;
         r->t = NULL;
@@ -223,10 +201,32 @@ take_trace(CoreOwner *own, Recorder *r)
         if (own->backend != CORE_EAGER) {
             front_lower(t);
         }
+        if (own->backend == CORE_C && core_give_bodies(own, t) < 0) {
+            *signal = py_exc_take();
+        }
+        core_log_guards(own, t);
     } else {
         COUNT(own, discarded, 1);
     }
     return t;
+}
+
+/* The end of a call that was recorded: its result or exception, unless a signal handler's comes. */
+static PyObject *
+end_call_steal(PyObject *res, PyObject *exc, PyObject *signal)
+{
+    if (signal != NULL) {
+        Py_XDECREF(res);
+        if (exc != NULL) {
+            PyException_SetContext(signal, exc);
+        }
+        res = NULL;
+        exc = signal;
+    }
+    if (exc != NULL) {
+        py_exc_give_steal(exc);
+    }
+    return res;
 }
 
 typedef struct {
@@ -300,24 +300,24 @@ record_root(CoreOwner *own, PyFunctionObject *func, PyObject *const *args, size_
     PyObject *res = py_call_hooked(ts, (PyObject *)func, args, nargsf, kwnames, func, record_root_frame,
                                    &rec);
     own->depth--;
-    PyObject *exc = res == NULL ? py_exc_take() : NULL;
+    PyObject *exc = res == NULL ? py_exc_take() : NULL, *signal = NULL;
     if (rec.r != NULL && rec.r->t->ninputs > 0) {
-        Trace *t = take_trace(own, rec.r);
+        Trace *t = take_trace(own, rec.r, &signal);
         if (t != NULL) {
             add_root(own, code, t);
         } else {
             CodeTraces *ct = find_traces(own, code);
-            if (ct != NULL && ++ct->tries >= (uint32_t)own->config.recompile_limit) {
+            if (ct != NULL && !rec.r->raised_break && ++ct->tries >= (uint32_t)own->config.recompile_limit) {
                 ct->closed = true;
+                core_log(own, CC_LOG_RECOMPILES, "%U (%U:%d): nothing worth keeping was recorded in %u calls; "
+                         "it runs as plain Python from now on", code->co_qualname, code->co_filename,
+                         code->co_firstlineno, ct->tries);
             }
         }
     }
     rec_free(rec.r);
     Py_DECREF(code);
-    if (exc != NULL) {
-        py_exc_give_steal(exc);
-    }
-    return res;
+    return end_call_steal(res, exc, signal);
 }
 
 /* -- Side traces -------------------------------------------------------------------------------- */
@@ -334,10 +334,18 @@ root_of(Trace *t)
 static bool
 may_record_side(CoreOwner *own, Trace *t, uint32_t snap)
 {
-    const TapeExit *ex = &t->exit[snap];
+    TapeExit *ex = &t->exit[snap];
+    const Trace *root = root_of(t);
 
-    return !ex->closed && ex->nside < (uint32_t)own->config.side_limit && !root_of(t)->dead
-        && tape_count(root_of(t)) <= (uint32_t)own->config.side_total;
+    if (ex->closed || root->dead) {
+        return false;
+    }
+    if (ex->nside < (uint32_t)own->config.side_limit
+            && tape_count(root) <= (uint32_t)own->config.side_total) {
+        return true;
+    }
+    ex->closed = 1;                     /* said once */
+    return false;
 }
 
 static void
@@ -410,8 +418,14 @@ core_go_on(ExecOwner *exec, PyThreadState *ts, Trace *t, uint32_t snap, PyLive *
     CoreOwner *own = (CoreOwner *)exec;
     RecOptions opt = rec_options(own);
 
+    PyObject *told = core_exit_text(own, t, snap);
+    bool open = !t->exit[snap].closed;
     if (!may_record_side(own, t, snap) || py_tracing(ts)) {
-        return py_chain_run(ts, live, n, unit);
+        PyObject *plain = core_log_exit_steal(own, told, py_chain_run(ts, live, n, unit));
+        if (open && t->exit[snap].closed) {
+            core_log_side_limit(own, t, snap);
+        }
+        return plain;
     }
     Recorder *r = rec_new(ts, &opt);
     if (r == NULL || !side_frames(r, t, snap, live, n, unit)) {
@@ -420,25 +434,22 @@ core_go_on(ExecOwner *exec, PyThreadState *ts, Trace *t, uint32_t snap, PyLive *
             cc_free(r->frame[i].sh);
         }
         rec_free(r);
-        return py_chain_run(ts, live, n, unit);
+        return core_log_exit_steal(own, told, py_chain_run(ts, live, n, unit));
     }
     set_targets(r, t);
     own->depth++;
     PyObject *res = rec_run(r);
     own->depth--;
-    PyObject *exc = res == NULL ? py_exc_take() : NULL;
-    Trace *side = take_trace(own, r);
+    PyObject *exc = res == NULL ? py_exc_take() : NULL, *signal = NULL;
+    Trace *side = take_trace(own, r, &signal);
     if (side != NULL && !root_of(t)->dead) {
         add_side(own, t, snap, side);
     } else {
         tape_free(side);
-        t->exit[snap].closed = 1;
+        t->exit[snap].closed |= !r->raised_break;       /* the next call must hear of it again */
     }
     rec_free(r);
-    if (exc != NULL) {
-        py_exc_give_steal(exc);
-    }
-    return res;
+    return core_log_exit_steal(own, told, end_call_steal(res, exc, signal));
 }
 
 /* -- A call ---------------------------------------------------------------------------------------- */
@@ -477,12 +488,22 @@ replay(CoreOwner *own, CodeTraces *ct, PyThreadState *ts, PyObject *const *slot,
 static int
 warn_limit(CodeTraces *ct, CoreOwner *own)
 {
-    ct->closed = true;
-    return PyErr_WarnFormat(PyExc_RuntimeWarning, 1,
-                            "ccompile: %U was recorded %lld times for different arguments or state; it "
-                            "runs as plain Python from now on where no trace fits "
-                            "(options={'recompile_limit': n} raises the limit)",
-                            ct->code->co_qualname, (long long)own->config.recompile_limit);
+    PyCodeObject *co = (PyCodeObject *)Py_NewRef(ct->code);
+    long long limit = (long long)own->config.recompile_limit;
+    PyObject *why = ct->nroot > 0 ? tape_describe(ct->root[0], ct->root[0]->failed) : NULL;
+
+    ct->closed = true;                  /* what follows may run code of the program */
+    PyErr_Clear();
+    core_log(own, CC_LOG_RECOMPILES, "%U (%U:%d): recompile_limit %lld is reached", co->co_qualname,
+             co->co_filename, co->co_firstlineno, limit);
+    int err = PyErr_WarnFormat(PyExc_RuntimeWarning, 1,
+                               "ccompile: %U was recorded %lld times for different arguments or state; it "
+                               "runs as plain Python from now on where no trace fits. Last guard that "
+                               "failed: %S (options={'recompile_limit': n} raises the limit)",
+                               co->co_qualname, limit, why == NULL ? Py_None : why);
+    Py_XDECREF(why);
+    Py_DECREF(co);
+    return err;
 }
 
 static PyObject *
@@ -519,12 +540,14 @@ core_call(CoreOwner *own, PyFunctionObject *func, PyObject *const *args, size_t 
         return res;
     }
     ct = find_traces(own, (PyCodeObject *)func->func_code);
-    if (ct != NULL && !ct->closed && ct->nroot >= (uint32_t)own->config.recompile_limit
-            && warn_limit(ct, own) < 0) {
-        return NULL;
+    if (ct != NULL && !ct->closed && ct->nroot >= (uint32_t)own->config.recompile_limit) {
+        return warn_limit(ct, own) < 0 ? NULL : plain_call(own, func, args, nargsf, kwnames);
     }
     if (ct == NULL || ct->closed || own->depth > 8) {
         return plain_call(own, func, args, nargsf, kwnames);
+    }
+    if (ct->nroot > 0) {
+        core_report_miss(own, ct);
     }
     return record_root(own, func, args, nargsf & ~PY_VECTORCALL_ARGUMENTS_OFFSET, kwnames, ts);
 }

@@ -1,6 +1,8 @@
 /* core/config.c - the options' tables and values for Python (ccompile.config, ccompile.debug). */
 #include "state.h"
 
+#include "rt/team.h"
+
 #include <stdlib.h>
 
 static PyObject *
@@ -36,7 +38,7 @@ core_config_rows(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
     return list;
 }
 
-PyDoc_STRVAR(config_get_doc, "config_get(name)\n--\n\n"
+PyDoc_STRVAR(config_get_doc, "config_get(name, /)\n--\n\n"
              "The option's value in text form; ValueError for no such option.");
 
 static PyObject *
@@ -60,7 +62,7 @@ core_config_get(PyObject *module, PyObject *arg)
     return text;
 }
 
-PyDoc_STRVAR(config_set_doc, "config_set(name, text)\n--\n\n"
+PyDoc_STRVAR(config_set_doc, "config_set(name, text, /)\n--\n\n"
              "Set an option from its text form; ValueError says what is wrong.");
 
 static PyObject *
@@ -75,6 +77,7 @@ core_config_set(PyObject *module, PyObject *args)
     }
     bool good = cc_config_set(&core_state(module)->config, name, PyBytes_AS_STRING(text), &st);
     Py_DECREF(text);
+    rt_team_tell_threads((uint32_t)core_state(module)->config.num_threads);
     return good ? Py_NewRef(Py_None) : raise_status(&st);
 }
 
@@ -143,5 +146,6 @@ core_config_setup(PyObject *module)
         PyErr_WarnFormat(PyExc_RuntimeWarning, 1, "ccompile ignores %s", st.detail) < 0) {
         return -1;
     }
+    rt_team_tell_threads((uint32_t)config->num_threads);
     return PyModule_AddFunctions(module, config_methods);
 }

@@ -8,7 +8,7 @@
 /* -- _core._testing --------------------------------------------------------- */
 
 PyDoc_STRVAR(fail_alloc_doc,
-             "fail_alloc(n)\n--\n\n"
+             "fail_alloc(n, /)\n--\n\n"
              "Let n allocations of the C code succeed, then fail one; n < 0 switches it off.\n"
              "Returns whether the previous setting has failed one.");
 
@@ -46,7 +46,8 @@ core_exec(PyObject *module)
     CoreState *state = core_state(module);
 
     if (core_config_setup(module) < 0 || tape_call_setup() < 0 || front_setup() < 0
-            || py_frame_setup(PyModule_GetDict(module)) < 0 || core_callable_setup(module) < 0) {
+            || py_frame_setup(PyModule_GetDict(module)) < 0 || core_callable_setup(module) < 0
+            || core_kernels_setup(module) < 0) {
         return -1;
     }
     state->testing = PyModule_Create(&testing_module);
@@ -66,6 +67,7 @@ core_traverse(PyObject *module, visitproc visit, void *arg)
         Py_VISIT(state->callable_type);
         Py_VISIT(state->is_compiling);
         Py_VISIT(state->graph_break);
+        Py_VISIT(state->break_type);
     }
     return 0;
 }
@@ -80,8 +82,20 @@ core_clear(PyObject *module)
         Py_CLEAR(state->callable_type);
         Py_CLEAR(state->is_compiling);
         Py_CLEAR(state->graph_break);
+        Py_CLEAR(state->break_type);
     }
     return 0;
+}
+
+static void
+core_free(void *module)
+{
+    CoreState *state = core_state(module);
+
+    core_clear(module);
+    if (state != NULL) {
+        core_backend_fini(&state->builder);
+    }
 }
 
 static PyModuleDef_Slot core_slots[] = {
@@ -97,6 +111,7 @@ static struct PyModuleDef core_module = {
     .m_slots = core_slots,
     .m_traverse = core_traverse,
     .m_clear = core_clear,
+    .m_free = core_free,
 };
 
 PyMODINIT_FUNC PyInit__core(void);

@@ -2,6 +2,7 @@
 #ifndef CORE_STATE_H
 #define CORE_STATE_H
 
+#include "backend.h"
 #include "base/config.h"
 #include "exec/exec.h"
 #include "py/py.h"
@@ -24,7 +25,9 @@ typedef struct {
     CcConfig config;                    /* of the process: environment, then ccompile.config.set() */
     PyObject *callable_type;
     PyObject *is_compiling, *graph_break;
+    PyObject *break_type;               /* what `fullgraph` raises; owned, NULL until Python has set it */
     CoreCounters count;
+    CoreBuilder builder;                /* of compiled kernels */
     bool works;                         /* the self-test of this interpreter has passed */
 } CoreState;
 
@@ -40,6 +43,7 @@ int core_config_setup(PyObject *module);
 
 /* core/callable.c: the type of compiled callables. */
 int core_callable_setup(PyObject *module);
+bool core_is_disabled(PyObject *obj);   /* a compiled callable made with disable=True */
 
 /* -- Traces of one code object ---------------------------------------------------- */
 
@@ -60,7 +64,7 @@ typedef struct {
 } CoreBreak;
 
 /* How array work is done; the numbers of _api.BACKENDS. */
-typedef enum { CORE_EAGER, CORE_INTERP, CORE_BACKEND__COUNT } CoreBackend;
+typedef enum { CORE_EAGER, CORE_INTERP, CORE_C, CORE_BACKEND__COUNT } CoreBackend;
 
 /* A compiled callable's own part. The executor's owner is its first member, so that it finds the rest. */
 typedef struct {
@@ -73,6 +77,7 @@ typedef struct {
     uint32_t ntraces;
     CoreBreak *brk;
     uint32_t nbrk;
+    PyObject *misses;                   /* list of str: why calls were recorded again; or NULL */
     CoreCounters count;
     int depth;                          /* calls that are recording now */
 } CoreOwner;
@@ -86,5 +91,28 @@ void core_owner_init(CoreOwner *own, CoreState *state);
 void core_owner_reset(CoreOwner *own);  /* forget all traces */
 void core_owner_fini(CoreOwner *own);   /* no call is running */
 int core_owner_traverse(CoreOwner *own, visitproc visit, void *arg);
+
+/* -- report.c ------------------------------------------------------------------------- */
+
+PyObject *core_report_traces(const CoreOwner *own);     /* list of dicts, the form of report/model.py */
+void core_report_recording(CoreOwner *own, const Recorder *r);  /* keep and log what interrupted it */
+void core_report_miss(CoreOwner *own, const CodeTraces *ct);    /* no root fitted, each has its failed row */
+
+/* A line on sys.stderr if the list `logs` has the item; PyUnicode_FromFormat's formats. */
+void core_log(CoreOwner *own, CcLogItem item, const char *fmt, ...);
+void core_log_guards(CoreOwner *own, const Trace *t);
+void core_log_side_limit(CoreOwner *own, const Trace *t, uint32_t snap);
+/* The line about an exit that is taken; NULL when nobody wants it, never an exception. It is written
+ * when the call is over, since writing runs code of the program. */
+PyObject *core_exit_text(const CoreOwner *own, const Trace *t, uint32_t snap);
+PyObject *core_log_exit_steal(CoreOwner *own, PyObject *text, PyObject *result);        /* gives result */
+
+/* -- kernels.c -------------------------------------------------------------------------- */
+
+/* Compiled bodies for the plans of a trace that no call runs yet. What cannot be compiled stays with
+ * the interpreter. -1: a signal handler has raised; the trace is good all the same. */
+int core_give_bodies(CoreOwner *own, Trace *t);
+
+int core_kernels_setup(PyObject *module);       /* function backend_info */
 
 #endif

@@ -321,7 +321,7 @@ run_residual(Run *run, TapeIns *in)
     if (frames) {
         run->gc_was_on = py_gc_hold();
     }
-    run->own->ops_residual++;
+    run->own->ops_residual += (in->flags & TAPE_ARRAYS) != 0;
     if (res == NULL) {
         if (!frames) {
             PyObject *exc = py_exc_take();
@@ -601,6 +601,7 @@ run_failed(Run *run)
     bool first = act->txn == 0 && run->exit_snap == UINT32_MAX && !run->stopped;
     Image im;
 
+    t->failed = run->pc - 1;
     run->exit_snap = UINT32_MAX;
     run->stopped = false;
     if (first && act->parent == NULL) {

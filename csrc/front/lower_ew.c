@@ -333,14 +333,16 @@ absent(const Lower *L, TapeRef ref)
     return ref == TAPE_NULL || front_const(L, ref) == Py_None;
 }
 
-/* The bound wins unless x is beyond it or a NaN: so it gives its sign to zeros, and its NaN. */
+/* An array of bounds wins unless x is beyond it or a NaN: so it gives its sign to zeros. Between two
+ * numbers x wins where it is equal. A bound that is NaN gives NaN in both. */
 static CcRef
-clip_side(Lower *L, CcRef x, CcRef bound, bool low)
+clip_side(Lower *L, CcRef x, CcRef bound, bool low, bool numbers)
 {
     if (!cc_dtype_is_float((CcDtype)L->g->node[x].dtype)) {
         return cc_build_binary(L->g, low ? CC_OP_MAXIMUM : CC_OP_MINIMUM, x, bound, &L->st);
     }
-    CcRef in = cc_build_binary(L->g, low ? CC_OP_GT : CC_OP_LT, x, bound, &L->st);
+    CcRef in = cc_build_binary(L->g, low ? (numbers ? CC_OP_GE : CC_OP_GT)
+                                         : (numbers ? CC_OP_LE : CC_OP_LT), x, bound, &L->st);
     CcRef nan = cc_build_unary(L->g, CC_OP_ISNAN, x, &L->st);
     CcRef keep = cc_build_binary(L->g, CC_OP_LOR, in, nan, &L->st);
     return cc_build_where(L->g, keep, x, bound, &L->st);
@@ -364,6 +366,14 @@ front_lower_clip(Lower *L, FrontValue *out)
         return front_no(L, "clip() without bounds");
     }
     uint32_t n = 1;
+    bool numbers = !absent(L, low) && !absent(L, high);
+    for (int side = 0; side < 2 && numbers; side++) {
+        FrontValue bound;
+        if (!front_value(L, side == 0 ? low : high, &bound)) {
+            return false;
+        }
+        numbers = L->g->node[bound.ref].ndim == 0;
+    }
     r = v[0].ref;
     for (int side = 0; side < 2; side++) {
         TapeRef ref = side == 0 ? low : high;
@@ -382,7 +392,7 @@ front_lower_clip(Lower *L, FrontValue *out)
         if (two[1] == 0 || !cc_build_broadcast_all(L->g, two, 2, &L->st)) {
             return front_no(L, "bounds that have no kernel");
         }
-        r = clip_side(L, two[0], two[1], side == 0);
+        r = clip_side(L, two[0], two[1], side == 0, numbers);
         n++;
     }
     return front_give(L, r, front_order(L, v, n), true, out);

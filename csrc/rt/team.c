@@ -620,6 +620,13 @@ rt_team_set_threads(uint32_t threads)
 }
 
 void
+rt_team_tell_threads(uint32_t threads)
+{
+    threads = threads > RT_MAX_THREADS ? RT_MAX_THREADS : threads;
+    atomic_store(&team.default_threads, threads > 0 ? threads | TEAM_TOLD : 0);
+}
+
+void
 rt_team_use(RtRuntime wish)
 {
     atomic_store(&team.wish, wish);

@@ -41,6 +41,9 @@ uint32_t rt_team_threads(void);
 /* The framework's wish (torch.get_num_threads()), 0 = none. */
 void rt_team_set_threads(uint32_t threads);
 
+/* The option num_threads: before everything else, 0 = not set. */
+void rt_team_tell_threads(uint32_t threads);
+
 /* -- Choice of the runtime, reports, tests ---------------------------------------- */
 
 typedef enum { RT_TEAM_AUTO, RT_TEAM_GOMP, RT_TEAM_POOL, RT_TEAM_SERIAL } RtRuntime;

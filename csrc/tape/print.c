@@ -1,10 +1,8 @@
 /* tape/print.c - a trace as text (docs/tape.md): snapshots, virtual objects, then a row a line. */
-#include "tape.h"
+#include "text.h"
 
-#include "../base/buf.h"
-
-static void
-put_object(CcBuf *b, PyObject *obj)
+void
+tape_put_object(CcBuf *b, PyObject *obj)
 {
     if (obj == NULL) {
         cc_buf_puts(b, "NULL");
@@ -34,7 +32,7 @@ put_ref(CcBuf *b, const Trace *t, TapeRef ref)
         cc_buf_printf(b, "o%u", TAPE_INDEX(ref) + 1);
         break;
     case TAPE_CONST:
-        put_object(b, t->konst[TAPE_INDEX(ref)]);
+        tape_put_object(b, t->konst[TAPE_INDEX(ref)]);
         break;
     case TAPE_VIRT:
         cc_buf_printf(b, "v%u", TAPE_INDEX(ref) + 1);
@@ -121,7 +119,7 @@ put_row(CcBuf *b, const Trace *t, const TapeIns *in)
     put_refs(b, t, in->arg, in->n);
     if (names_constant(in->op)) {
         cc_buf_puts(b, " ");
-        put_object(b, t->konst[in->aux]);
+        tape_put_object(b, t->konst[in->aux]);
     } else if (in->op == TAPE_TXN) {
         cc_buf_printf(b, " S%u", in->aux);
     } else if (in->op == TAPE_EXIT) {
@@ -132,7 +130,7 @@ put_row(CcBuf *b, const Trace *t, const TapeIns *in)
         }
         if (in->kw) {
             cc_buf_puts(b, " kw ");
-            put_object(b, t->konst[in->kw]);
+            tape_put_object(b, t->konst[in->kw]);
         }
     } else if (in->aux) {
         cc_buf_printf(b, " %u", in->aux);

@@ -41,6 +41,9 @@ tape_free(Trace *t)
     if (t->plan_free != NULL) {
         t->plan_free(t->plan_owner);
     }
+    if (t->body_free != NULL) {
+        t->body_free(t->body_owner);
+    }
     /* The pins go last and from a local: dropping a class may run code that looks at us. */
     PyObject **konst = t->konst;
     uint32_t nkonst = t->nkonst;

@@ -51,6 +51,7 @@ enum { TAPE_FUNC_CLOSURE, TAPE_FUNC_DEFAULT, TAPE_FUNC_KWDEFAULT, TAPE_FUNC_GLOB
 
 /* RCALL flags, in `flags` */
 enum { TAPE_NOFRAME = 1,                /* the operation cannot look at frames or run Python code */
+       TAPE_ARRAYS = 4,                 /* it works on arrays: counted */
        TAPE_BEHIND = 2 };               /* a load that follows its residual row and cannot fail */
 
 typedef struct {
@@ -176,11 +177,14 @@ struct Trace {
     CcReason end;                       /* why the recording ended; NONE = at RET, BACK or JUMP */
     uint32_t end_place;
     uint64_t entered, completed, faults;
+    uint32_t failed;                    /* row that failed last, for reports */
     uint32_t running;                   /* activations that are in it */
     bool dead;                          /* unlinked: freed when the last activation ends */
     uint8_t *keep;                      /* by register: needed at an anchor while a side trace runs; NULL = none */
     void *plan_owner;                   /* compiled plans; freed by the hook below */
     void (*plan_free)(void *);
+    void *body_owner;                   /* code that the plans point into; freed after them */
+    void (*body_free)(void *);
 };
 
 void tape_free(Trace *t);               /* the trace and its side traces */
@@ -198,6 +202,10 @@ PyObject *tape_end_borrow(void);
 /* -- Text ---------------------------------------------------------------------------- */
 
 PyObject *tape_print(const Trace *t);   /* str, the form of docs/tape.md */
+
+/* What a row checks or does, in the program's words: str. */
+PyObject *tape_describe(const Trace *t, uint32_t pc);
+bool tape_is_guard(const TapeIns *in);
 
 /* Check the structure; false with a reason of kind BUG. */
 bool tape_verify(const Trace *t, CcStatus *st);

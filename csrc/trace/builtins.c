@@ -550,12 +550,9 @@ rec_builtin(Recorder *r, PyObject *callable, PyObject *const *real, const TapeRe
         return give(r, &c, Py_NewRef(Py_True), rec_const(r, Py_True), handled);
     }
     if (callable == r->opt.graph_break && n == 0) {
-        rec_note_break(r, CC_REASON_ASKED, "graph_break()");
-        if (r->opt.fullgraph) {
-            *handled = true;
-            return rec_stop(r, CC_REASON_ASKED, "graph_break()");
-        }
-        return REC_OK;
+        RecStatus st = rec_break(r, CC_REASON_ASKED, "graph_break()");
+        *handled = st != REC_OK;
+        return st;
     }
     if (PyType_Check(callable)) {
         for (size_t i = 0; i < sizeof(by_type) / sizeof(*by_type); i++) {

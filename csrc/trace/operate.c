@@ -3,6 +3,7 @@
 #include "rec.h"
 
 #include <opcode.h>
+#include <string.h>
 
 enum { OPERATE_MAX = 256 };
 
@@ -157,7 +158,7 @@ rec_pure(Recorder *r, TapeOp op, CallKind kind, uint32_t oparg, PyObject *const 
     if (op == TAPE_NODE) {
         int faulty = run_node(kind, oparg, real, n, kwnames, res);
         if (faulty > 0) {
-            rec_note_break(r, CC_REASON_FAULT, "%s", tape_call_name[kind]);
+            rec_break(r, CC_REASON_FAULT, "%s", tape_call_name[kind]);
             return rec_residual(r, kind, oparg, real, ref, n, kwnames, pop, 0, res, out);
         }
         if (faulty < 0) {
@@ -210,13 +211,14 @@ rec_residual(Recorder *r, CallKind kind, uint32_t oparg, PyObject *const *real, 
     TapeIns ins = rec_ins(TAPE_RCALL, (uint8_t)kind, oparg);
     ins.kw = kwnames == NULL ? 0 : (uint16_t)TAPE_INDEX(rec_const(r, kwnames));
     ins.pop = (uint8_t)pop;
-    ins.flags = (uint8_t)flags;
+    arrays |= front_is_array(*res);
+    ins.flags = (uint8_t)(flags | (arrays ? TAPE_ARRAYS : 0));
     ins.unit = (uint32_t)rec_top(r)->unit;
     *out = rec_emit_alone(r, ins, a, n, true);
     /* Where frames were shown the program may have to go on in them, from right behind it. */
     r->need_open = !(flags & TAPE_NOFRAME);
     r->want_poll |= !(flags & TAPE_NOFRAME);
-    r->ops_residual += arrays || front_is_array(*res);
+    r->ops_residual += arrays;
     if (!r->broken) {
         rec_reg(r, *out)->foreign = !rec_is_inert(*res);
     }
@@ -240,6 +242,37 @@ rec_residual_items(Recorder *r, TapeRef tuple, PyObject *items, TapeRef *item)
     }
 }
 
+/* Static types of the interpreter itself have no module in their name. */
+bool
+rec_is_user(PyObject *obj)
+{
+    PyTypeObject *tp = Py_TYPE(obj);
+
+    return (tp->tp_flags & Py_TPFLAGS_HEAPTYPE) || strchr(tp->tp_name, '.') != NULL
+        || tp == &PyMap_Type || tp == &PyFilter_Type;
+}
+
+static PyObject *
+user_operand(PyObject *const *real, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (real[i] != NULL && rec_is_user(real[i])) {
+            return real[i];
+        }
+    }
+    return NULL;
+}
+
+static RecStatus
+break_at_user(Recorder *r, CallKind kind, PyObject *const *real, uint32_t n)
+{
+    PyObject *user = user_operand(real, n);
+
+    return user == NULL ? REC_OK
+         : rec_break(r, CC_REASON_USER_OPERATOR, "%s of %.40s", tape_call_name[kind],
+                     Py_TYPE(user)->tp_name);
+}
+
 RecStatus
 rec_operate(Recorder *r, CallKind kind, uint32_t oparg, PyObject *const *real, const TapeRef *ref,
             uint32_t n, PyObject *kwnames, int pop, PyObject **res, TapeRef *out)
@@ -253,6 +286,8 @@ rec_operate(Recorder *r, CallKind kind, uint32_t oparg, PyObject *const *real, c
     case FRONT_META:
         return rec_pure(r, TAPE_PCALL, kind, oparg, real, ref, n, kwnames, pop, res, out);
     default:
-        return rec_residual(r, kind, oparg, real, ref, n, kwnames, pop, 0, res, out);
+        return break_at_user(r, kind, real, n) == REC_STOP
+                   ? REC_STOP
+                   : rec_residual(r, kind, oparg, real, ref, n, kwnames, pop, 0, res, out);
     }
 }

@@ -52,7 +52,10 @@ attr_residual(Recorder *r, PyObject *name, bool method)
         if (plain) {
             rec_guard_type(r, ref[0], real[0]);
         } else {
-            rec_note_break(r, CC_REASON_USER_OPERATOR, "attribute of %.40s", Py_TYPE(real[0])->tp_name);
+            st = rec_break(r, CC_REASON_USER_OPERATOR, "attribute of %.40s", Py_TYPE(real[0])->tp_name);
+            if (st != REC_OK) {
+                return st;
+            }
         }
         st = rec_residual(r, DO_GETATTR, 0, real, ref, 2, NULL, 1, plain ? TAPE_NOFRAME : 0, &res, &out);
     }
@@ -354,13 +357,15 @@ rec_op_before_with(Recorder *r, int oparg)
 {
     PyObject *mgr = rec_real(r, 0), *pair;
     TapeRef ref = rec_peek(r, 0), out, item[2];
-    RecStatus st = rec_residual(r, DO_ENTER, 0, &mgr, &ref, 1, NULL, 1, 0, &pair, &out);
+    RecStatus st = rec_break(r, CC_REASON_USER_OPERATOR, "with %.40s", Py_TYPE(mgr)->tp_name);
 
     (void)oparg;
+    if (st == REC_OK) {
+        st = rec_residual(r, DO_ENTER, 0, &mgr, &ref, 1, NULL, 1, 0, &pair, &out);
+    }
     if (st != REC_OK) {
         return st;
     }
-    rec_note_break(r, CC_REASON_USER_OPERATOR, "with %.40s", Py_TYPE(mgr)->tp_name);
     rec_residual_items(r, out, pair, item);
     rec_replace_steal(r, 1, Py_NewRef(PyTuple_GET_ITEM(pair, 0)), item[0]);
     rec_push_steal(r, Py_NewRef(PyTuple_GET_ITEM(pair, 1)), item[1]);

@@ -354,13 +354,33 @@ call_object(Recorder *r, Call *c)
     PyErr_Clear();
 }
 
+/* Making an exception in C code is no break: what follows is the program's own exception. */
+static bool
+makes_exception(PyObject *callable)
+{
+    if (!PyExceptionClass_Check(callable) || Py_TYPE(callable) != &PyType_Type) {
+        return false;
+    }
+    for (const char *const *name = (const char *const[]){"__init__", "__new__", NULL}; *name; name++) {
+        PyObject *key = PyUnicode_InternFromString(*name);
+        PyObject *d = key == NULL ? NULL : _PyType_Lookup((PyTypeObject *)callable, key);
+        Py_XDECREF(key);
+        if (d == NULL || PyFunction_Check(d) || Py_IS_TYPE(d, &PyStaticMethod_Type)) {
+            PyErr_Clear();
+            return false;
+        }
+    }
+    return true;
+}
+
 static RecStatus
 call_residual(Recorder *r, Call *c)
 {
     PyObject *res;
     TapeRef out;
-    CcReason why = r->nframes >= (int)r->opt.inline_depth && PyFunction_Check(c->real[0])
-                       ? CC_REASON_INLINE_DEPTH
+    CcReason why = r->opt.is_disabled(c->real[0]) ? CC_REASON_DISABLED
+                 : r->nframes >= (int)r->opt.inline_depth && PyFunction_Check(c->real[0])
+                     ? CC_REASON_INLINE_DEPTH
                  : PyFunction_Check(c->real[0]) ? CC_REASON_GENERATOR : CC_REASON_UNKNOWN_CALL;
     PyObject *named = c->real[0];
     const char *name = PyCFunction_Check(named) ? ((PyCFunctionObject *)named)->m_ml->ml_name
@@ -369,16 +389,17 @@ call_residual(Recorder *r, Call *c)
                          ? PyUnicode_AsUTF8(((PyFunctionObject *)named)->func_name)
                          : Py_TYPE(named)->tp_name;
 
-    rec_note_break(r, why, "%.60s", name == NULL ? "?" : name);
-    if (r->opt.fullgraph) {
-        return rec_stop(r, why, "%.60s", name == NULL ? "?" : name);
+    if (name == NULL) {
+        PyErr_Clear();
+        name = "?";
     }
-    /* Unknown code may keep the very tuple that it is called with. */
-    RecStatus st = c->nstar > 0
-                       ? rec_residual(r, DO_CALLEX, 0, c->star_real, c->star_ref, c->nstar, NULL, c->pop, 0,
-                                      &res, &out)
-                       : rec_residual(r, DO_CALL, 0, c->real, c->ref, (uint32_t)c->n + 1, c->kwnames,
-                                      c->pop, 0, &res, &out);
+    RecStatus st = makes_exception(named) ? REC_OK : rec_break(r, why, "%.60s", name);
+    if (st == REC_OK && c->nstar > 0) { /* unknown code may keep the very tuple that it is called with */
+        st = rec_residual(r, DO_CALLEX, 0, c->star_real, c->star_ref, c->nstar, NULL, c->pop, 0, &res, &out);
+    } else if (st == REC_OK) {
+        st = rec_residual(r, DO_CALL, 0, c->real, c->ref, (uint32_t)c->n + 1, c->kwnames, c->pop, 0,
+                          &res, &out);
+    }
     if (st == REC_OK) {
         rec_replace_steal(r, c->pop, res, out);
     }
@@ -564,8 +585,10 @@ rec_op_call_function_ex(Recorder *r, int oparg)
     }
     PyObject *res;
     TapeRef out;
-    rec_note_break(r, CC_REASON_UNKNOWN_CALL, "star arguments");
-    RecStatus st = rec_residual(r, DO_CALLEX, 0, c.star_real, c.star_ref, c.nstar, NULL, c.pop, 0, &res, &out);
+    RecStatus st = rec_break(r, CC_REASON_UNKNOWN_CALL, "star arguments");
+    if (st == REC_OK) {
+        st = rec_residual(r, DO_CALLEX, 0, c.star_real, c.star_ref, c.nstar, NULL, c.pop, 0, &res, &out);
+    }
     if (st == REC_OK) {
         rec_replace_steal(r, c.pop, res, out);
     }

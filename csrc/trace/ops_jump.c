@@ -55,12 +55,14 @@ branch_residual(Recorder *r, PyObject *real, TapeRef ref, bool *outcome)
 {
     PyObject *res;
     TapeRef out;
-    RecStatus st = rec_residual(r, DO_TRUTH, 0, &real, &ref, 1, NULL, 1, 0, &res, &out);
+    RecStatus st = rec_break(r, CC_REASON_USER_OPERATOR, "truth of %.40s", Py_TYPE(real)->tp_name);
 
+    if (st == REC_OK) {
+        st = rec_residual(r, DO_TRUTH, 0, &real, &ref, 1, NULL, 1, 0, &res, &out);
+    }
     if (st != REC_OK) {
         return st;
     }
-    rec_note_break(r, CC_REASON_USER_OPERATOR, "truth of %.40s", Py_TYPE(real)->tp_name);
     *outcome = res == Py_True;
     rec_replace_steal(r, 1, res, out);
     r->icount++;
@@ -508,7 +510,12 @@ rec_op_for_iter(Recorder *r, int oparg)
         rec_guard_type(r, ref, it);
     }
     rec_close(r);
-    RecStatus st = rec_residual(r, DO_NEXT, 0, &it, &ref, 1, NULL, 0, flags, &res, &out);
+    RecStatus st = !PyGen_Check(it) && !rec_is_user(it) ? REC_OK
+                 : PyGen_Check(it) ? rec_break(r, CC_REASON_GENERATOR, "next of a generator")
+                 : rec_break(r, CC_REASON_USER_OPERATOR, "next of %.40s", Py_TYPE(it)->tp_name);
+    if (st == REC_OK) {
+        st = rec_residual(r, DO_NEXT, 0, &it, &ref, 1, NULL, 0, flags, &res, &out);
+    }
     if (st != REC_OK) {
         return st;
     }

@@ -116,21 +116,28 @@ rec_stop(Recorder *r, CcReason reason, const char *fmt, ...)
     return REC_STOP;
 }
 
-void
-rec_note_break(Recorder *r, CcReason reason, const char *fmt, ...)
+/* A fault is NumPy's own warning at its own line: it runs on even where breaks are not wanted. */
+RecStatus
+rec_break(Recorder *r, CcReason reason, const char *fmt, ...)
 {
+    bool refuse = r->opt.fullgraph && reason != CC_REASON_FAULT;
     va_list ap;
 
-    if (!CC_GROW(r->brk, r->nbrk, r->cap_brk, 1)) {
+    if (!refuse && !CC_GROW(r->brk, r->nbrk, r->cap_brk, 1)) {
         r->broken = true;
-        return;
+        return REC_OK;
     }
-    RecBreak *b = &r->brk[r->nbrk++];
+    RecBreak *b = refuse ? NULL : &r->brk[r->nbrk++];
+    va_start(ap, fmt);
+    vsnprintf(refuse ? r->stop_detail : b->detail, sizeof(r->stop_detail), fmt, ap);
+    va_end(ap);
+    if (refuse) {
+        r->stop = reason;
+        return REC_STOP;
+    }
     b->reason = reason;
     b->place = rec_place(r);
-    va_start(ap, fmt);
-    vsnprintf(b->detail, sizeof(b->detail), fmt, ap);
-    va_end(ap);
+    return REC_OK;
 }
 
 /* -- Leaving ---------------------------------------------------------------------- */
@@ -158,12 +165,78 @@ hand_off(Recorder *r, int unit)
     return py_chain_finish(r->ts, live, n - 1, NULL);
 }
 
+/* Under `fullgraph` the program hears of a break, but not of what is its own exception anyway, of our
+ * shortage of memory, or of an instruction that is done already. */
+static bool
+must_raise_break(const Recorder *r)
+{
+    CcReasonKind kind = cc_reason_kind(r->stop);
+
+    return r->opt.fullgraph && (kind == CC_KIND_STOP || kind == CC_KIND_RESIDUAL)
+        && r->stop != CC_REASON_EXCEPTION && r->stop != CC_REASON_FRAME_SEEN;
+}
+
+static int
+set_attr_steal(PyObject *exc, const char *name, PyObject *value)
+{
+    int err = value == NULL ? -1 : PyObject_SetAttrString(exc, name, value);
+
+    Py_XDECREF(value);
+    return err;
+}
+
+/* Sets a GraphBreak that names the instruction (any failure sets another exception). */
+static void
+set_break(const Recorder *r, const RecFrame *fr)
+{
+    const char *text = cc_reason_text(r->stop), *hint = cc_reason_hint(r->stop);
+    int line = py_code_line(fr->co, fr->unit);
+    PyObject *exc = NULL;
+    PyObject *message = PyUnicode_FromFormat(
+        "%U:%d: %s%s%s%s [%s]%s%s", fr->co->co_filename, line, text, r->stop_detail[0] ? " (" : "",
+        r->stop_detail, r->stop_detail[0] ? ")" : "", cc_reason_name(r->stop),
+        hint[0] ? "\n  hint: " : "", hint);
+
+    if (message != NULL) {
+        exc = PyObject_CallOneArg(r->opt.break_type, message);
+        Py_DECREF(message);
+    }
+    if (exc != NULL && set_attr_steal(exc, "reason", PyUnicode_FromString(cc_reason_name(r->stop))) == 0
+            && set_attr_steal(exc, "filename", Py_NewRef(fr->co->co_filename)) == 0
+            && set_attr_steal(exc, "lineno", PyLong_FromLong(line)) == 0
+            && set_attr_steal(exc, "hint", PyUnicode_FromString(hint)) == 0) {
+        PyErr_SetObject(r->opt.break_type, exc);
+    }
+    Py_XDECREF(exc);
+}
+
+/* The instruction has not run: the program is told instead, as by an exception of its own. */
+static PyObject *
+leave_refused(Recorder *r)
+{
+    RecFrame *fr = rec_top(r);
+
+    if (!r->broken) {
+        r->t->end = r->stop;
+        r->t->end_place = rec_place(r);
+    }
+    r->broken = r->raised_break = true;
+    py_frame_set_stacktop(fr->live.f, fr->sp);
+    set_break(r, fr);
+    int handler = py_unwind(r->ts, fr->live.f, fr->unit);
+    fr->sp = py_frame_stacktop(fr->live.f);
+    return hand_off(r, handler);
+}
+
 static PyObject *
 leave_stopped(Recorder *r)
 {
     RecFrame *fr = rec_top(r);
     int unit = fr->start;
 
+    if (must_raise_break(r)) {
+        return leave_refused(r);
+    }
     if (!r->broken) {
         r->t->end = r->stop;
         r->t->end_place = rec_place(r);
@@ -278,7 +351,8 @@ rec_step(Recorder *r)
         }
     }
     if (rec_handler[op] == NULL) {
-        return rec_stop(r, CC_REASON_BYTECODE, "%s", py_opcode_name(op));
+        bool raises = op == RAISE_VARARGS || op == RERAISE;
+        return rec_stop(r, raises ? CC_REASON_EXCEPTION : CC_REASON_BYTECODE, "%s", py_opcode_name(op));
     }
     RecStatus st = rec_handler[op](r, oparg);
     if (st == REC_OK && (py_tracing(r->ts) || someone_looked(r))) {

@@ -23,6 +23,8 @@ typedef struct {
     uint32_t trace_limit, inline_depth, unroll;
     bool fullgraph;
     PyObject *is_compiling, *graph_break;       /* our own functions, borrowed; known by identity */
+    PyObject *break_type;               /* exception class for `fullgraph`, borrowed */
+    bool (*is_disabled)(PyObject *);    /* a callable that must run as plain Python */
     bool stress_txn;                    /* a transaction for every instruction */
 } RecOptions;
 
@@ -124,6 +126,7 @@ typedef struct {
     RecRows pre, node, post;
     uint32_t epoch, icount;
     bool broken;
+    bool raised_break;                  /* `fullgraph`: the program was given a GraphBreak */
     bool need_open;                     /* a residual row was last: a snapshot at the next instruction */
     bool want_poll;
     CcReason stop;
@@ -147,7 +150,9 @@ void rec_free(Recorder *r);
 int rec_add_frame(Recorder *r, const PyLive *live, TapeRef func);
 
 RecStatus rec_stop(Recorder *r, CcReason reason, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-void rec_note_break(Recorder *r, CcReason reason, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* A residual operation that interrupts the graph follows: REC_OK to go on with it; REC_STOP under
+ * `fullgraph`, where it must not run. */
+RecStatus rec_break(Recorder *r, CcReason reason, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* -- shadow.c: refs, registers, virtual objects ------------------------------------ */
 
@@ -250,6 +255,7 @@ RecStatus rec_branch(Recorder *r, bool *outcome);       /* truth of the top of t
 RecStatus rec_backward(Recorder *r, int target);        /* a jump back to a loop head */
 RecStatus rec_at_head(Recorder *r);     /* before an instruction: is it an ancestor's loop head? */
 bool rec_inlineable(PyObject *func);
+bool rec_is_user(PyObject *obj);        /* of a class of the program's or of a library's: unknown code */
 bool rec_is_inert(PyObject *obj);        /* its death runs no Python code */
 
 /* Results of a handler's real operation that is not on the frames' own stack. */

@@ -3,6 +3,8 @@
 from ._api import GraphBreak, compile, counters, disable, list_backends, reset
 from ._core import graph_break, is_compiling
 from ._grad import GradientError, grad, value_and_grad
+from ._selftest import check as _check
+from .explain import explain
 
 __all__ = [
     "GradientError",
@@ -10,6 +12,7 @@ __all__ = [
     "compile",
     "counters",
     "disable",
+    "explain",
     "grad",
     "graph_break",
     "is_compiling",
@@ -17,3 +20,5 @@ __all__ = [
     "reset",
     "value_and_grad",
 ]
+
+_check()

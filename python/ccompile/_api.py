@@ -2,19 +2,32 @@
 
 import copy
 import sys
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 from . import _core
 
-BACKENDS = ("eager", "interp")  # in the order of CoreBackend of csrc/core/state.h
+BACKENDS = ("eager", "interp", "c")  # in the order of CoreBackend of csrc/core/state.h
+
+_live: weakref.WeakSet[_core.Callable] = weakref.WeakSet()  # for reset()
 
 
 class GraphBreak(RuntimeError):
     """A call could not stay one graph and `fullgraph=True` asked for that.
 
-    The text has the file, the line, the reason and a hint. What the program did before it stands.
+    The text has the file, the line, the reason and a hint; so have the attributes. What the program
+    did before it stands.
     """
+
+    reason: str = ""  # name of the reason, as in explain()
+    filename: str = ""
+    lineno: int = 0
+    hint: str = ""
+
+
+GraphBreak.__module__ = "ccompile"
+_core.set_break_type(GraphBreak)
 
 
 def list_backends() -> list[str]:
@@ -38,7 +51,8 @@ def compile(
 ) -> Any:
     """A callable that gives `model`'s own results, faster where it can.
 
-    model: a function, a bound method or an object with a Python `__call__`. Without it, a decorator.
+    model: a function, a bound method or an object with a Python `__call__`; without it,
+        a decorator.
     fullgraph: raise GraphBreak where the program cannot stay one graph.
     dynamic: None and True keep array sizes free; False fixes them.
     backend: a name of list_backends().
@@ -64,7 +78,9 @@ def compile(
     if isinstance(model, _core.Callable):
         model = model.__wrapped__
     texts = {name: _text(value) for name, value in (options or {}).items()}
-    return _core.wrap(model, fullgraph, disable, texts, given, BACKENDS.index(backend))
+    compiled = _core.wrap(model, fullgraph, disable, texts, given, BACKENDS.index(backend))
+    _live.add(compiled)
+    return compiled
 
 
 def disable(fn: Callable[..., Any] | None = None) -> Any:
@@ -75,9 +91,9 @@ def disable(fn: Callable[..., Any] | None = None) -> Any:
 
 
 def reset(fn: Any = None) -> None:
-    """Forget the traces of a compiled callable."""
-    if fn is not None:
-        fn._reset()
+    """Forget the traces of a compiled callable; without `fn`, of all of them. Counters stay."""
+    for compiled in list(_live) if fn is None else [fn]:
+        compiled._reset()
 
 
 def counters(fn: Any = None) -> dict[str, int]:

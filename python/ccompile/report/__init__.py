@@ -1,0 +1,1 @@
+"""What explain() returns: dataclasses (model) and their page (html)."""
