@@ -48,7 +48,8 @@ lower_filled(Lower *L, const char *name, FrontValue *out)
     FrontValue v;
     CcRef value;
 
-    if (!front_args(L, full ? "shape fill_value dtype order device" : "shape dtype order device", arg)
+    const char *names = full ? "shape fill_value dtype order device" : "shape dtype order device";
+    if (!front_args(L, names, arg)
             || !plain_options(L, arg[full + 1], arg[full + 2], arg[full + 3])
             || !front_shape(L, arg[0], m->ndim, m->dim, dim)) {
         return false;

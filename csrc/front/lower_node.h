@@ -141,5 +141,6 @@ bool front_lower_matmul(Lower *L, TapeRef a, TapeRef b, bool dot, FrontValue *ou
 
 /* lower_make.c: arrays from numbers, parts put together */
 bool front_lower_making(Lower *L, const char *name, bool *mine, FrontValue *out);
+bool front_lower_composed(Lower *L, const char *name, bool *mine, FrontValue *out);
 
 #endif

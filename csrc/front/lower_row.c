@@ -19,6 +19,9 @@ lower_named(Lower *L, const char *name, FrontValue *out)
     if (!mine) {
         ok = front_lower_making(L, name, &mine, out);
     }
+    if (!mine) {
+        ok = front_lower_composed(L, name, &mine, out);
+    }
     if (mine) {
         return ok;
     }

@@ -82,7 +82,9 @@ lower_reshape(Lower *L, FrontValue *out)
     } else if (shape != NULL && PyTuple_CheckExact(shape)) {
         return front_lower_reshape_to(L, &v, shape, out);
     }
-    if (n == 1 && TAPE_KIND(arg[1]) == TAPE_REG && L->t->meta[TAPE_INDEX(arg[1])].form == META_NONE) {
+    bool other = n == 1 && TAPE_KIND(arg[1]) == TAPE_REG
+        && L->t->meta[TAPE_INDEX(arg[1])].form == META_NONE;
+    if (other) {
         n = m->ndim;                    /* reshape(b.shape) */
         if (!front_shape(L, arg[1], m->ndim, m->dim, dim)) {
             return false;

@@ -345,14 +345,18 @@ SHAPES = ["(x.T * 2).sum(axis=0)", "x.reshape(-1) + 1", "x.reshape(-1, 3) * 2", 
           "np.ones(3) * x", "np.arange(3) + x", "np.zeros((x.shape[0], 1)) + x", "x.mT + 1", "np.eye(3) + x[0]"]
 
 
+COMPOSED = ["np.diff(x)", "np.diff(x, axis=0) * 2", "np.outer(x[0], x[1])", "np.outer(x[0], x[:, 0]) + 1",
+            "np.count_nonzero(x > 0) + x", "np.count_nonzero(x) * x", "np.round(x / 2)", "(x * 0.3).round()"]
+
+
 @pytest.mark.parametrize("dtype", [np.int32, np.float32, np.float64])
-@pytest.mark.parametrize("text", SHAPES)
+@pytest.mark.parametrize("text", SHAPES + COMPOSED)
 def test_shapes(text, dtype):
     sets = [(data(dtype, (n, 3)),) for n in (5, 4, 12)]
     check(make(text, "x"), *sets, ulp=8)
 
 
-@pytest.mark.parametrize("text", SHAPES)
+@pytest.mark.parametrize("text", SHAPES + COMPOSED)
 def test_shapes_of_layouts(text):
     base = data(np.float64, (6, 9))
     for x in (np.asfortranarray(base[:, :3]), base[:, ::3], base.T[:, ::2], base[::-1, 3:6]):
@@ -360,7 +364,7 @@ def test_shapes_of_layouts(text):
 
 
 def test_short_axes():
-    for text in SHAPES:
+    for text in SHAPES + COMPOSED:
         for shape in ((2, 3), (1, 3), (2, 3)):
             check(make(text, "x"), (data(np.float64, shape),), kernels=False, ulp=8)
     for text in ("x[1:] * 2", "x[:-1] + 1", "x[2:].sum()", "x[:3] + 1", "np.roll(x, 2) + 1"):
