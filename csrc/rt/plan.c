@@ -302,6 +302,13 @@ plan_bytes(const CcPlan *p, const CcBinding *b, CcRef r)
     return (n + 127) & ~(int64_t)63;                    /* never 0, a vector to spare */
 }
 
+/* Results of reductions need memory even when nobody reads them: their loops write there. */
+static bool
+plan_in_arena(const CcPlan *p, const CcBuffer *b)
+{
+    return b->out == -1 || (b->out == -2 && cc_info(p->g, b->ref)->cls == CC_CLASS_RED);
+}
+
 /* First fit: each buffer takes the lowest place that no buffer alive at the same time has. */
 static void
 bind_arena(const CcPlan *p, CcBinding *b)
@@ -312,7 +319,7 @@ bind_arena(const CcPlan *p, CcBinding *b)
     for (uint32_t i = 1; i < s->nbuffer; i++) {
         const CcBuffer *me = &s->buffer[i];
         int64_t at = 0, size;
-        if (me->out != -1) {
+        if (!plan_in_arena(p, me)) {
             continue;
         }
         size = plan_bytes(p, b, me->ref);
@@ -320,7 +327,7 @@ bind_arena(const CcPlan *p, CcBinding *b)
             moved = false;
             for (uint32_t k = 1; k < i; k++) {
                 const CcBuffer *o = &s->buffer[k];
-                bool alive = o->out == -1 && o->first <= me->last && me->first <= o->last;
+                bool alive = plan_in_arena(p, o) && o->first <= me->last && me->first <= o->last;
                 int64_t end = alive ? b->offset[k] + plan_bytes(p, b, o->ref) : 0;
                 if (alive && b->offset[k] < at + size && at < end) {
                     at = end;
