@@ -161,6 +161,29 @@ front_lower_ufunc(Lower *L, const char *name, const TapeRef *arg, uint32_t n, Fr
     return front_give(L, cc_build_cast(L->g, r, dt[n], &L->st), front_order(L, v, n), true, out);
 }
 
+/* An array of one element, whatever its axes, as a value without axes; 0 = it may have more. */
+static CcRef
+one_element(Lower *L, const FrontValue *v)
+{
+    if (v->ref == 0 || front_wide_axes(L, v->ref) > 0) {
+        return 0;
+    }
+    return cc_build_reshape(L->g, v->ref, 0, NULL, &L->st);
+}
+
+/* bool(v), or its contrary */
+static bool
+truth_of(Lower *L, const FrontValue *v, bool negate, FrontValue *out)
+{
+    CcRef r = cc_build_cast(L->g, one_element(L, v), CC_DTYPE_BOOL, &L->st);
+
+    if (r == 0) {
+        return front_no(L, "the truth of more than one element");
+    }
+    r = negate ? cc_build_unary(L->g, CC_OP_LNOT, r, &L->st) : r;
+    return front_give(L, r, LAYOUT_C, true, out);
+}
+
 /* -- Operators ----------------------------------------------------------------------------------- */
 
 /* x ** number, where NumPy has short ways. */
@@ -215,34 +238,25 @@ front_lower_operator(Lower *L, FrontValue *out)
     };
     static const char *const unary[3] = {"negative", "positive", "invert"};
     const TapeRef *arg = L->t->opnd + L->in->arg;
+    FrontValue v;
 
     switch ((CallKind)L->in->sub) {
     case DO_BINARY:
         return lower_binary(L, arg, out);
     case DO_COMPARE:
-        if (L->in->aux > 5) {
-            return front_no(L, "the truth of a comparison");
+        if (!front_lower_ufunc(L, compare[L->in->aux & 7], arg, 2, out)) {
+            return false;
         }
-        return front_lower_ufunc(L, compare[L->in->aux], arg, 2, out);
+        return (L->in->aux & 16) == 0 || truth_of(L, out, false, out);
     default:
-        if (L->in->aux > 2) {
-            return front_no(L, "not of an array");
+        if (L->in->aux == 3) {
+            return front_value(L, arg[0], &v) && truth_of(L, &v, true, out);
         }
-        return front_lower_ufunc(L, unary[L->in->aux], arg, 1, out);
+        return front_lower_ufunc(L, unary[L->in->aux & 3], arg, 1, out);
     }
 }
 
 /* -- Numbers ----------------------------------------------------------------------------------------- */
-
-/* An array of one element, whatever its axes, as a value without axes; 0 = it may have more. */
-static CcRef
-one_element(Lower *L, const FrontValue *v)
-{
-    if (v->ref == 0 || front_wide_axes(L, v->ref) > 0) {
-        return 0;
-    }
-    return cc_build_reshape(L->g, v->ref, 0, NULL, &L->st);
-}
 
 bool
 front_lower_truth(Lower *L, TapeRef a, FrontValue *out)
@@ -252,11 +266,7 @@ front_lower_truth(Lower *L, TapeRef a, FrontValue *out)
     if (!front_value(L, a, &v)) {
         return false;
     }
-    CcRef r = one_element(L, &v);
-    if (r == 0) {
-        return front_no(L, "the truth of more than one element");
-    }
-    return front_give(L, cc_build_cast(L->g, r, CC_DTYPE_BOOL, &L->st), LAYOUT_C, true, out);
+    return truth_of(L, &v, false, out);
 }
 
 bool

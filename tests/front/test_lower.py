@@ -469,6 +469,21 @@ def test_truth_and_numbers():
     check(function, (np.ones(4),), (np.zeros(4),), (np.ones(6),))
 
 
+def test_conditions():
+    def function(x, y):
+        n = 0
+        if (x * y).sum() > 3:
+            n += 1
+        if not (x - y).any():
+            n += 2
+        while (x * x).max() < 40:
+            x = x * 2
+            n += 10
+        return x, n if x[0] == 8 else -n
+
+    check(function, (np.ones(4), np.ones(4)), (np.full(3, 2.0), np.ones(3)), (np.full(3, 0.5), np.ones(3)))
+
+
 def test_number_of_one_element():
     for text in ("float(x * 2)", "bool(x - 1)", "(x + 1).item()", "int(x * 2)"):
         for shape in ((), (1,), (1, 1)):
