@@ -243,8 +243,22 @@ drop_all(FrontGraph *fg, uint32_t n, FrontRan how)
 
 /* -- A call -------------------------------------------------------------------------------------------- */
 
-FrontRan
-front_launch(FrontGraph *fg, const Trace *t, PyObject **reg, uint32_t ignored)
+/* The old objects go last: their weakref callbacks may run anything. */
+static void
+store_all(FrontGraph *fg, PyObject **reg)
+{
+    for (uint32_t k = 0; k < fg->nout; k++) {
+        PyObject *old = reg[fg->out[k].reg];
+        reg[fg->out[k].reg] = fg->made[k];
+        fg->made[k] = old;
+    }
+    for (uint32_t k = 0; k < fg->nout; k++) {
+        Py_CLEAR(fg->made[k]);
+    }
+}
+
+static FrontRan
+launch(FrontGraph *fg, const Trace *t, PyObject **reg, uint32_t ignored)
 {
     CcRunOptions opt = {0};
     CcFaults faults = {0};
@@ -268,11 +282,18 @@ front_launch(FrontGraph *fg, const Trace *t, PyObject **reg, uint32_t ignored)
     if (!box_all(fg)) {
         return drop_all(fg, fg->nout, FRONT_REFUSED);
     }
-    for (uint32_t k = 0; k < fg->nout; k++) {
-        PyObject *old = reg[fg->out[k].reg];
-        reg[fg->out[k].reg] = fg->made[k];
-        fg->made[k] = NULL;
-        Py_XDECREF(old);
-    }
+    store_all(fg, reg);
     return FRONT_RAN;
+}
+
+FrontRan
+front_launch(FrontGraph *fg, const Trace *t, PyObject **reg, uint32_t ignored)
+{
+    if (fg->busy) {
+        return FRONT_REFUSED;
+    }
+    fg->busy = true;
+    FrontRan how = launch(fg, t, reg, ignored);
+    fg->busy = false;
+    return how;
 }

@@ -139,7 +139,7 @@ build_rows(LowerTrace *lt, uint32_t pc, uint32_t n)
     }
     L->g = &L->fg->g;
     L->nsym = 1;
-    L->arrays = false;
+    L->work = false;
     memset(L->val, 0, (lt->t->nreg + 1) * sizeof(*L->val));
     while (done < n) {
         FrontValue out;
@@ -244,9 +244,9 @@ static FrontGraph *
 finish_run(LowerTrace *lt, uint32_t pc, uint32_t n)
 {
     FrontGraph *fg = lt->L.fg;
-    bool ok = lt->L.arrays;
+    bool ok = lt->L.work;
 
-    lt->why = "numbers only";
+    lt->why = "numbers and views only";
     for (uint32_t i = 0; ok && i < n; i++) {
         const TapeIns *in = &lt->t->ins[pc + i];
         ok = !visible(lt, in) || add_output(lt, in->dst - 1);
@@ -341,6 +341,8 @@ finish(LowerTrace *lt)
     cc_free(lt->L.val);
     Py_XDECREF(lt->L.np);
     if (!lt->lost) {
+        cc_free(t->meta);               /* served its purpose */
+        t->meta = NULL;
         t->plan_owner = lt->plans;
         t->plan_free = plans_free;
         return;

@@ -55,6 +55,7 @@ typedef struct {
     CcArgIn *arg, *result;              /* owned: room for a call */
     CcScalar *number;
     PyObject **made;
+    bool busy;                          /* in a call: a weakref callback of a result may come here again */
 } FrontGraph;
 
 typedef struct {

@@ -293,7 +293,7 @@ front_lower_cast(Lower *L, TapeRef a, int typenum, bool copy, FrontValue *out)
         return front_no(L, "a conversion that may give its operand");
     }
     CcRef r = front_as(L, &v, front_dtype(typenum));
-    return r != 0 && front_give(L, r, front_order(L, &v, 1), true, out);
+    return r != 0 && front_give(L, r, front_copy_order(L, &v), true, out);
 }
 
 /* -- where and clip --------------------------------------------------------------------------------------- */

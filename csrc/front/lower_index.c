@@ -5,6 +5,20 @@
 
 #include <string.h>
 
+/* A place on an axis: a constant, a Python int at run time, or left out. */
+typedef struct {
+    bool given;
+    TapeRef ref;                        /* of the int at run time */
+    int64_t at;                         /* else */
+} Bound;
+
+typedef enum { ITEM_NONE, ITEM_ELLIPSIS, ITEM_PLACE, ITEM_SLICE } ItemKind;
+
+typedef struct {
+    ItemKind kind;
+    Bound bound[3];                     /* a place; or start, stop, step */
+} Item;
+
 /* The operand being cut, axis by axis, and the shape of the result. */
 typedef struct {
     CcRef x;
@@ -15,49 +29,137 @@ typedef struct {
     uint8_t nshape;
 } Cut;
 
-/* -- Basic indexing ------------------------------------------------------------------------------- */
-
-/* A bound as NumPy counts it, where the axis is long enough that nothing is clipped. */
-static CcDim
-place(Lower *L, CcDim n, int64_t at, int64_t reach)
-{
-    if (!front_need(L, n, reach) || cc_dim_eval(L->g, n, L->sym) < reach) {
-        L->why = "a place beyond the axis";
-        return 0;
-    }
-    return at < 0 ? front_dim(L, CC_DIM_ADD, n, at) : cc_dim_const(L->g, at, &L->st);
-}
+/* -- Reading a key ---------------------------------------------------------------------------------- */
 
 static bool
-read_bound(PyObject *obj, bool *given, int64_t *out)
+const_bound(PyObject *obj, Bound *b)
 {
     int over = 0;
 
-    *given = obj != Py_None;
-    if (!*given) {
-        return true;
-    }
-    *out = PyLong_CheckExact(obj) ? PyLong_AsLongLongAndOverflow(obj, &over) : 0;
-    return PyLong_CheckExact(obj) && !over && *out > -(1 << 30) && *out < 1 << 30;
+    b->given = obj != Py_None;
+    b->ref = TAPE_NULL;
+    b->at = b->given && PyLong_CheckExact(obj) ? PyLong_AsLongLongAndOverflow(obj, &over) : 0;
+    return (!b->given || PyLong_CheckExact(obj)) && !over && b->at > -(1 << 30) && b->at < 1 << 30;
 }
 
 static bool
-cut_slice(Lower *L, Cut *c, PySliceObject *s)
+const_item(PyObject *obj, Item *it)
+{
+    if (obj == Py_None || obj == Py_Ellipsis) {
+        it->kind = obj == Py_None ? ITEM_NONE : ITEM_ELLIPSIS;
+        return true;
+    }
+    if (PySlice_Check(obj)) {
+        PySliceObject *s = (PySliceObject *)obj;
+        it->kind = ITEM_SLICE;
+        return const_bound(s->start, &it->bound[0]) && const_bound(s->stop, &it->bound[1])
+            && const_bound(s->step, &it->bound[2]);
+    }
+    it->kind = ITEM_PLACE;
+    return PyLong_CheckExact(obj) && const_bound(obj, &it->bound[0]);
+}
+
+static bool
+read_bound(const Lower *L, TapeRef ref, Bound *b)
+{
+    PyObject *obj = front_const(L, ref);
+
+    if (obj != NULL) {
+        return const_bound(obj, b);
+    }
+    *b = (Bound){.given = true, .ref = ref};
+    return TAPE_KIND(ref) == TAPE_REG && L->t->meta[TAPE_INDEX(ref)].form == META_INT;
+}
+
+static bool
+read_item(const Lower *L, TapeRef ref, Item *it)
+{
+    const TapeVirt *v = TAPE_KIND(ref) == TAPE_VIRT ? &L->t->virt[TAPE_INDEX(ref)] : NULL;
+    PyObject *obj = front_const(L, ref);
+
+    if (obj != NULL) {
+        return const_item(obj, it);
+    }
+    if (v == NULL) {
+        it->kind = ITEM_PLACE;
+        return read_bound(L, ref, &it->bound[0]);
+    }
+    if (v->kind != VIRT_SLICE || v->nfields != 3) {
+        return false;
+    }
+    it->kind = ITEM_SLICE;
+    for (uint32_t i = 0; i < 3; i++) {
+        if (!read_bound(L, L->t->opnd[v->first + i], &it->bound[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Items of a key of basic indexing; -1 = it is another one. */
+static int
+read_key(const Lower *L, TapeRef key, Item *item)
+{
+    TapeRef ref[TAPE_MAX_NDIM];
+    PyObject *obj = front_const(L, key);
+    int n = obj != NULL ? -1 : front_items(L, key, ref, TAPE_MAX_NDIM);
+
+    if (obj != NULL && PyTuple_CheckExact(obj)) {
+        n = PyTuple_GET_SIZE(obj) > TAPE_MAX_NDIM ? -1 : (int)PyTuple_GET_SIZE(obj);
+        for (int i = 0; i < n; i++) {
+            if (!const_item(PyTuple_GET_ITEM(obj, i), &item[i])) {
+                return -1;
+            }
+        }
+        return n;
+    }
+    if (n < 0) {
+        return read_item(L, key, &item[0]) ? 1 : -1;
+    }
+    for (int i = 0; i < n; i++) {
+        if (!read_item(L, ref[i], &item[i])) {
+            return -1;
+        }
+    }
+    return n;
+}
+
+/* -- Basic indexing ------------------------------------------------------------------------------- */
+
+/* A bound as NumPy counts it, on an axis so long that nothing is clipped; `edge` 1: it must be an
+ * element itself. */
+static CcDim
+place(Lower *L, CcDim n, const Bound *b, int64_t edge)
+{
+    CcDim at = b->ref != TAPE_NULL ? front_bound(L, b->ref) : 0, room;
+
+    if (b->ref == TAPE_NULL) {
+        at = b->at < 0 ? front_dim(L, CC_DIM_ADD, n, b->at) : cc_dim_const(L->g, b->at, &L->st);
+        room = b->at < 0 ? at : front_dim(L, CC_DIM_SUB, n, b->at + edge);
+    } else {
+        room = at == 0 ? 0 : cc_dim_make(L->g, CC_DIM_SUB, n, at, &L->st);
+        room = front_dim(L, CC_DIM_SUB, room, edge);
+    }
+    if (room == 0 || cc_dim_eval(L->g, room, L->sym) < 0 || !front_need(L, room, 0)) {
+        L->why = "a place beyond the axis";
+        return 0;
+    }
+    return at;
+}
+
+static bool
+cut_slice(Lower *L, Cut *c, const Bound *b)
 {
     CcDim n = cc_shape(L->g, c->x)[c->axis], from, to;
-    int64_t start = 0, stop = 0, step = 1;
-    bool has_start, has_stop, has_step;
+    int64_t step = b[2].given ? b[2].at : 1;
 
-    if (!read_bound(s->start, &has_start, &start) || !read_bound(s->stop, &has_stop, &stop)
-            || !read_bound(s->step, &has_step, &step) || step == 0) {
+    if (b[2].ref != TAPE_NULL || step == 0) {
         return front_no(L, "a slice that is not known");
     }
-    step = has_step ? step : 1;
     bool up = step > 0;
-    int64_t edge = up ? 0 : 1;          /* downwards a bound must be a place itself */
-    from = has_start ? place(L, n, start, start < 0 ? -start : start + edge)
+    from = b[0].given ? place(L, n, &b[0], up ? 0 : 1)
          : up ? cc_dim_const(L->g, 0, &L->st) : front_dim(L, CC_DIM_SUB, n, 1);
-    to = has_stop ? place(L, n, stop, stop < 0 ? -stop : stop + edge)
+    to = b[1].given ? place(L, n, &b[1], up ? 0 : 1)
        : up ? n : cc_dim_const(L->g, -1, &L->st);
     CcDim len = from == 0 || to == 0 ? 0
               : cc_dim_make(L->g, CC_DIM_SUB, up ? to : from, up ? from : to, &L->st);
@@ -77,13 +179,9 @@ cut_slice(Lower *L, Cut *c, PySliceObject *s)
 }
 
 static bool
-cut_place(Lower *L, Cut *c, PyObject *obj)
+cut_place(Lower *L, Cut *c, const Bound *b)
 {
-    int over;
-    int64_t at = PyLong_AsLongLongAndOverflow(obj, &over);
-    CcDim n = cc_shape(L->g, c->x)[c->axis];
-
-    c->start[c->axis] = over ? 0 : place(L, n, at, at < 0 ? -at : at + 1);
+    c->start[c->axis] = place(L, cc_shape(L->g, c->x)[c->axis], b, 1);
     c->step[c->axis] = 1;
     c->size[c->axis] = cc_dim_const(L->g, 1, &L->st);
     return c->start[c->axis++] != 0;
@@ -99,13 +197,13 @@ cut_whole(Lower *L, Cut *c)
 }
 
 static bool
-cut_item(Lower *L, Cut *c, PyObject *obj, uint8_t later)
+cut_item(Lower *L, Cut *c, const Item *it, uint8_t later)
 {
-    if (obj == Py_None) {
+    if (it->kind == ITEM_NONE) {
         c->shape[c->nshape++] = cc_dim_const(L->g, 1, &L->st);
         return c->nshape < TAPE_MAX_NDIM;
     }
-    if (obj == Py_Ellipsis) {
+    if (it->kind == ITEM_ELLIPSIS) {
         while (c->axis + later < c->ndim) {
             if (!cut_whole(L, c)) {
                 return false;
@@ -116,47 +214,27 @@ cut_item(Lower *L, Cut *c, PyObject *obj, uint8_t later)
     if (c->axis >= c->ndim) {
         return front_no(L, "too many indexes");
     }
-    if (PySlice_Check(obj)) {
-        return cut_slice(L, c, (PySliceObject *)obj);
-    }
-    return PyLong_CheckExact(obj) ? cut_place(L, c, obj) : front_no(L, "an index without a kernel");
+    return it->kind == ITEM_SLICE ? cut_slice(L, c, it->bound) : cut_place(L, c, it->bound);
 }
 
 static bool
-cut_all(Lower *L, Cut *c, PyObject *key)
-{
-    bool many = PyTuple_CheckExact(key);
-    Py_ssize_t n = many ? PyTuple_GET_SIZE(key) : 1;
-    uint8_t later = 0;                  /* axes that items behind this one take */
-
-    if (n > TAPE_MAX_NDIM) {
-        return front_no(L, "too many indexes");
-    }
-    for (Py_ssize_t i = 0; i < n; i++) {
-        PyObject *obj = many ? PyTuple_GET_ITEM(key, i) : key;
-        later += obj != Py_None && obj != Py_Ellipsis;
-    }
-    for (Py_ssize_t i = 0; i < n; i++) {
-        PyObject *obj = many ? PyTuple_GET_ITEM(key, i) : key;
-        later -= obj != Py_None && obj != Py_Ellipsis;
-        if (!cut_item(L, c, obj, later)) {
-            return false;
-        }
-    }
-    while (c->axis < c->ndim) {
-        if (!cut_whole(L, c)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool
-lower_basic(Lower *L, const FrontValue *v, PyObject *key, FrontValue *out)
+lower_basic(Lower *L, const FrontValue *v, const Item *item, int n, FrontValue *out)
 {
     Cut c = {.x = v->ref, .ndim = L->g->node[v->ref].ndim};
+    uint8_t later = 0;                  /* axes that items behind this one take */
+    bool ok = true;
 
-    if (!cut_all(L, &c, key)) {
+    for (int i = 0; i < n; i++) {
+        later += item[i].kind == ITEM_PLACE || item[i].kind == ITEM_SLICE;
+    }
+    for (int i = 0; ok && i < n; i++) {
+        later -= item[i].kind == ITEM_PLACE || item[i].kind == ITEM_SLICE;
+        ok = cut_item(L, &c, &item[i], later);
+    }
+    while (ok && c.axis < c.ndim) {
+        ok = cut_whole(L, &c);
+    }
+    if (!ok) {
         return front_no(L, L->why != NULL ? L->why : "an index without a kernel");
     }
     CcRef r = cc_build_slice(L->g, v->ref, c.start, c.step, c.size, &L->st);
@@ -216,11 +294,10 @@ front_lower_getitem(Lower *L, FrontValue *out)
     if (v.form != META_ARRAY) {
         return front_no(L, "an index into a number");
     }
-    PyObject *key = front_object(L, arg[1]);
-    if (key != NULL) {
-        bool ok = !PyArray_Check(key) && lower_basic(L, &v, key, out);
-        Py_DECREF(key);
-        return ok || front_no(L, L->why != NULL ? L->why : "an index without a kernel");
+    Item basic[TAPE_MAX_NDIM];
+    int nbasic = read_key(L, arg[1], basic);
+    if (nbasic >= 0) {
+        return lower_basic(L, &v, basic, nbasic, out);
     }
     uint8_t ndim = L->g->node[v.ref].ndim;
     if (TAPE_KIND(arg[1]) == TAPE_REG && ndim > 0) {

@@ -15,36 +15,20 @@ result_dtype(const Lower *L)
 
 /* -- From numbers ---------------------------------------------------------------------------------- */
 
-/* A shape operand: one size or a tuple of them. */
-static int
-read_shape(Lower *L, TapeRef ref, CcDim *dim)
+/* dtype=, order= and device= as they are when nobody asks for anything but a known dtype. */
+static bool
+plain_options(Lower *L, TapeRef dtype, TapeRef order, TapeRef device)
 {
-    const TapeMeta *m = &L->t->meta[L->in->dst - 1];
-    TapeRef item[TAPE_MAX_NDIM];
-    PyObject *tuple = front_const(L, ref);
-    int n = 1;
+    PyObject *text = front_const(L, order);
+    bool given = dtype != TAPE_NULL && front_const(L, dtype) != Py_None;
+    bool in_c = order == TAPE_NULL || (text != NULL && PyUnicode_CheckExact(text)
+                                       && PyUnicode_CompareWithASCIIString(text, "C") == 0);
 
-    if (tuple != NULL && PyTuple_CheckExact(tuple)) {
-        n = (int)PyTuple_GET_SIZE(tuple);
-        for (int i = 0; i < n && n == m->ndim; i++) {
-            dim[i] = cc_dim_const(L->g, m->dim[i], &L->st);     /* a constant tuple of ints: as seen */
-        }
-        return n == m->ndim ? n : -1;
+    if ((given && front_dtype_operand(L, dtype) < 0) || !in_c
+            || (device != TAPE_NULL && front_const(L, device) != Py_None)) {
+        return front_no(L, "arguments that have no kernel");
     }
-    item[0] = ref;
-    if (TAPE_KIND(ref) == TAPE_VIRT) {
-        n = front_items(L, ref, item, TAPE_MAX_NDIM);
-    }
-    if (n != m->ndim) {
-        return -1;
-    }
-    for (int i = 0; i < n; i++) {
-        dim[i] = front_size(L, item[i], m->dim[i]);
-        if (dim[i] == 0) {
-            return -1;
-        }
-    }
-    return n;
+    return true;
 }
 
 static bool
@@ -58,20 +42,17 @@ static bool
 lower_filled(Lower *L, const char *name, FrontValue *out)
 {
     bool full = strcmp(name, "full") == 0;
-    TapeRef arg[3];
+    const TapeMeta *m = &L->t->meta[L->in->dst - 1];
+    TapeRef arg[5];
     CcDim dim[TAPE_MAX_NDIM];
     FrontValue v;
     CcRef value;
 
-    if (!front_args(L, full ? "shape fill_value dtype" : "shape dtype", arg)) {
+    const char *names = full ? "shape fill_value dtype order device" : "shape dtype order device";
+    if (!front_args(L, names, arg)
+            || !plain_options(L, arg[full + 1], arg[full + 2], arg[full + 3])
+            || !front_shape(L, arg[0], m->ndim, m->dim, dim)) {
         return false;
-    }
-    if (front_const(L, arg[full ? 2 : 1]) == NULL && arg[full ? 2 : 1] != TAPE_NULL) {
-        return front_no(L, "a dtype that is no constant");
-    }
-    int n = read_shape(L, arg[0], dim);
-    if (n < 0) {
-        return front_no(L, "a shape that is not known");
     }
     if (full) {
         if (arg[1] == TAPE_NULL || !front_value(L, arg[1], &v)
@@ -82,7 +63,7 @@ lower_filled(Lower *L, const char *name, FrontValue *out)
     } else {
         value = cc_build_const_i64(L->g, result_dtype(L), *name == 'o', &L->st);
     }
-    return value != 0 && filled(L, value, (uint8_t)n, dim, LAYOUT_C, out);
+    return value != 0 && filled(L, value, m->ndim, dim, LAYOUT_C, out);
 }
 
 /* zeros_like(a), ones_like(a), full_like(a, value) */
@@ -99,8 +80,7 @@ lower_like(Lower *L, const char *name, FrontValue *out)
             || !front_value(L, arg[0], &a)) {
         return false;
     }
-    if (a.form != META_ARRAY || (front_const(L, arg[full ? 2 : 1]) == NULL
-                                 && arg[full ? 2 : 1] != TAPE_NULL)) {
+    if (a.form != META_ARRAY || !plain_options(L, arg[full + 1], TAPE_NULL, TAPE_NULL)) {
         return front_no(L, "arguments that have no kernel");
     }
     if (full) {
@@ -116,7 +96,7 @@ lower_like(Lower *L, const char *name, FrontValue *out)
     for (uint8_t i = 0; i < n; i++) {
         dim[i] = cc_shape(L->g, a.ref)[i];
     }
-    return value != 0 && filled(L, value, n, dim, front_order(L, &a, 1), out);
+    return value != 0 && filled(L, value, n, dim, front_copy_order(L, &a), out);
 }
 
 /* arange of one size, or of constants */
@@ -272,7 +252,7 @@ lower_pad(Lower *L, FrontValue *out)
     if (!ok) {
         return front_no(L, "pad() by what is not known");
     }
-    uint8_t order = front_order(L, &a, 1) == LAYOUT_C ? LAYOUT_C : LAYOUT_STRIDED;
+    uint8_t order = front_copy_order(L, &a) == LAYOUT_C ? LAYOUT_C : LAYOUT_STRIDED;
     return front_give(L, cc_build_pad(L->g, a.ref, value, lo, hi, &L->st), order, true, out);
 }
 

@@ -8,6 +8,8 @@
 #include "../ir/build.h"
 #include "lower.h"
 
+enum { FRONT_NO_ORDER = 0 };            /* of a row stretched along other axes: ufuncs do not look at it */
+
 /* What a register holds while its run is lowered. */
 typedef struct {
     CcRef ref;                          /* 0: a Python number, which becomes a node with its dtype */
@@ -28,7 +30,7 @@ typedef struct {
     const TapeIns *in;
     PyObject *np;
     const char *why;
-    bool arrays;                        /* an array with axes comes in */
+    bool work;                          /* the run computes more than numbers and views */
     CcStatus st;
 } Lower;
 
@@ -71,18 +73,34 @@ PyObject *front_object(const Lower *L, TapeRef ref);
  * its value while recording. */
 CcDim front_size(Lower *L, TapeRef ref, int64_t example);
 
+/* A Python int at run time, not negative, as a symbol; 0 = none. */
+CcDim front_bound(Lower *L, TapeRef ref);
+
 /* `a op constant` */
 CcDim front_dim(Lower *L, CcDimKind op, CcDim a, int64_t b);
 
 /* Axes that have more than one element, at all sizes. */
 uint32_t front_wide_axes(const Lower *L, CcRef r);
 
-/* Memory order of a result that NumPy lays out like its operands (order="K"). */
+/* Memory order of the result of a ufunc, which NumPy lays out like its operands. */
 uint8_t front_order(const Lower *L, const FrontValue *v, uint32_t n);
+
+/* That of a copy of v with order="K", or of what is made from one. */
+uint8_t front_copy_order(const Lower *L, const FrontValue *v);
 
 /* An unknown size whose example is not small must stay so. */
 bool front_need_dims(Lower *L, CcRef r);
 bool front_need(Lower *L, CcDim d, int64_t min);
+
+/* The row in the trace that sets this register; NULL = none (an input). */
+const TapeIns *front_row_of(const Lower *L, TapeRef ref);
+
+/* The type number of a dtype operand: a constant, or `.dtype` of an array; -1 = not known. */
+int front_dtype_operand(const Lower *L, TapeRef ref);
+
+/* Dims of a shape operand: a size, a tuple of them, or `.shape` of an array. `example` has the sizes
+ * while recording, `ndim` of them. False = not known. */
+bool front_shape(Lower *L, TapeRef ref, uint8_t ndim, const int64_t *example, CcDim *dim);
 
 /* A result: dtype from its node. */
 bool front_give(Lower *L, CcRef r, uint8_t order, bool fresh, FrontValue *out);
@@ -123,5 +141,6 @@ bool front_lower_matmul(Lower *L, TapeRef a, TapeRef b, bool dot, FrontValue *ou
 
 /* lower_make.c: arrays from numbers, parts put together */
 bool front_lower_making(Lower *L, const char *name, bool *mine, FrontValue *out);
+bool front_lower_composed(Lower *L, const char *name, bool *mine, FrontValue *out);
 
 #endif

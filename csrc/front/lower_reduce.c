@@ -61,22 +61,10 @@ read_axes(Lower *L, TapeRef ref, RedCall *c)
 static bool
 read_dtype(Lower *L, TapeRef ref, int *typenum)
 {
-    PyObject *obj = front_const(L, ref);
-    PyArray_Descr *d = NULL;
+    bool given = ref != TAPE_NULL && front_const(L, ref) != Py_None;
 
-    *typenum = -1;
-    if (ref == TAPE_NULL || obj == Py_None) {
-        return true;
-    }
-    bool known = obj != NULL
-        && (PyArray_DescrCheck(obj) || PyType_Check(obj) || PyUnicode_CheckExact(obj));
-    if (!known || !PyArray_DescrConverter(obj, &d) || d == NULL) {
-        PyErr_Clear();
-        return front_no(L, "a dtype that is no constant");
-    }
-    *typenum = d->type_num;
-    Py_DECREF(d);
-    return true;
+    *typenum = given ? front_dtype_operand(L, ref) : -1;
+    return !given || *typenum >= 0 || front_no(L, "a dtype that is not known");
 }
 
 static bool
@@ -187,7 +175,7 @@ lower_reduction(Lower *L, const RedRow *row, FrontValue *out)
         return front_no(L, "a reduction of nothing");
     }
     a = front_as(L, &c.a, dt);
-    uint8_t order = front_order(L, &c.a, 1);
+    uint8_t order = front_copy_order(L, &c.a);
     bool one_axis = (c.axes & (c.axes - 1)) == 0;
     switch (row->kind) {
     case RED_SCAN:

@@ -19,6 +19,9 @@ lower_named(Lower *L, const char *name, FrontValue *out)
     if (!mine) {
         ok = front_lower_making(L, name, &mine, out);
     }
+    if (!mine) {
+        ok = front_lower_composed(L, name, &mine, out);
+    }
     if (mine) {
         return ok;
     }
@@ -33,21 +36,16 @@ static bool
 method_astype(Lower *L, FrontValue *out)
 {
     TapeRef arg[3];
-    PyArray_Descr *d = NULL;
 
     /* behind dtype comes `order` by position, `copy` only by name */
     if (!front_args(L, "a dtype copy", arg) || (L->in->n > 3 && L->in->kw == 0)) {
         return front_no(L, "arguments that have no kernel");
     }
-    PyObject *obj = front_const(L, arg[1]), *copy = front_const(L, arg[2]);
-    bool copies = arg[2] == TAPE_NULL || copy == Py_True;
-    if (obj == NULL || (arg[2] != TAPE_NULL && copy == NULL) || !PyArray_DescrConverter(obj, &d)
-            || d == NULL) {
-        PyErr_Clear();
-        return front_no(L, "a dtype that is no constant");
+    int num = front_dtype_operand(L, arg[1]);
+    bool copies = arg[2] == TAPE_NULL || front_const(L, arg[2]) == Py_True;
+    if (num < 0) {
+        return front_no(L, "a dtype that is not known");
     }
-    int num = d->type_num;
-    Py_DECREF(d);
     return front_lower_cast(L, arg[0], num, copies, out);
 }
 
@@ -180,6 +178,22 @@ agrees(Lower *L, const FrontValue *v, const TapeMeta *m)
     return true;
 }
 
+/* Nodes from `first` on that are worth a launch. */
+static bool
+is_work(const Lower *L, CcRef first)
+{
+    for (CcRef r = first; r < L->g->len; r++) {
+        const CcNode *node = &L->g->node[r];
+        uint8_t cls = cc_info(L->g, r)->cls;
+        bool moves = node->op == CC_OP_CONCAT || node->op == CC_OP_PAD;
+        if ((cls == CC_CLASS_EW && node->ndim > 0) || (cls == CC_CLASS_MOVE && moves)
+                || (cls != CC_CLASS_LEAF && cls != CC_CLASS_EW && cls != CC_CLASS_MOVE)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool
 front_lower_row(Lower *L, FrontValue *out)
 {
@@ -187,6 +201,7 @@ front_lower_row(Lower *L, FrontValue *out)
         return front_no(L, "a row without a result");
     }
     const TapeMeta *m = &L->t->meta[L->in->dst - 1];
+    CcRef first = L->g->len;
     if (!lower_kind(L, out) || !agrees(L, out, m) || !front_need_dims(L, out->ref)) {
         return false;
     }
@@ -195,5 +210,6 @@ front_lower_row(Lower *L, FrontValue *out)
             && (out->order != m->layout || m->layout == LAYOUT_STRIDED || m->view)) {
         out->fresh = false;
     }
+    L->work |= is_work(L, first);
     return true;
 }

@@ -74,6 +74,7 @@ lower_reshape(Lower *L, FrontValue *out)
     if (L->in->kw != 0 || n < 1 || n > TAPE_MAX_NDIM || !shape_operand(L, arg[0], &v)) {
         return front_no(L, "arguments that have no kernel");
     }
+    const TapeMeta *m = &L->t->meta[L->in->dst - 1];
     PyObject *shape = n == 1 ? front_const(L, arg[1]) : NULL;
     memcpy(item, arg + 1, (size_t)n * sizeof(*item));
     if (n == 1 && TAPE_KIND(arg[1]) == TAPE_VIRT) {
@@ -81,7 +82,14 @@ lower_reshape(Lower *L, FrontValue *out)
     } else if (shape != NULL && PyTuple_CheckExact(shape)) {
         return front_lower_reshape_to(L, &v, shape, out);
     }
-    if (n < 0 || !wanted_shape(L, &v, item, (uint8_t)n, dim)) {
+    bool other = n == 1 && TAPE_KIND(arg[1]) == TAPE_REG
+        && L->t->meta[TAPE_INDEX(arg[1])].form == META_NONE;
+    if (other) {
+        n = m->ndim;                    /* reshape(b.shape) */
+        if (!front_shape(L, arg[1], m->ndim, m->dim, dim)) {
+            return false;
+        }
+    } else if (n < 0 || !wanted_shape(L, &v, item, (uint8_t)n, dim)) {
         return front_no(L, "a shape that is not known");
     }
     CcRef r = cc_build_reshape(L->g, v.ref, (uint8_t)n, dim, &L->st);
@@ -135,6 +143,37 @@ lower_flat(Lower *L, bool fresh, FrontValue *out)
     return front_give(L, r, LAYOUT_C, fresh, out);
 }
 
+static bool
+lower_broadcast_to(Lower *L, FrontValue *out)
+{
+    const TapeMeta *m = &L->t->meta[L->in->dst - 1];
+    TapeRef arg[2];
+    CcDim dim[TAPE_MAX_NDIM];
+    FrontValue v;
+
+    if (!front_args(L, "array shape", arg) || !shape_operand(L, arg[0], &v)
+            || !front_shape(L, arg[1], m->ndim, m->dim, dim)) {
+        return front_no(L, "arguments that have no kernel");
+    }
+    CcRef r = cc_build_broadcast(L->g, v.ref, m->ndim, dim, &L->st);
+    bool row = front_wide_axes(L, v.ref) < 2;
+    return front_give(L, r, row ? FRONT_NO_ORDER : LAYOUT_STRIDED, false, out);
+}
+
+/* a.copy() is in C order, np.copy(a) in that of a. */
+static bool
+lower_copy(Lower *L, FrontValue *out)
+{
+    const TapeRef *arg = L->t->opnd + L->in->arg;
+    bool method = Py_IS_TYPE(front_const(L, arg[0]), &PyMethodDescr_Type);
+    FrontValue v;
+
+    if (L->in->n != 2 || L->in->kw != 0 || !shape_operand(L, arg[1], &v)) {
+        return front_no(L, "arguments that have no kernel");
+    }
+    return front_give(L, v.ref, method ? LAYOUT_C : front_copy_order(L, &v), true, out);
+}
+
 /* -- Axes ------------------------------------------------------------------------------------------ */
 
 static bool
@@ -147,7 +186,9 @@ permuted(Lower *L, const FrontValue *v, const uint8_t *perm, FrontValue *out)
     for (uint32_t i = 0; i < n; i++) {
         turned &= perm[i] == n - 1 - i;
     }
-    if (turned && v->order != LAYOUT_STRIDED) {
+    if (v->order == FRONT_NO_ORDER) {
+        order = FRONT_NO_ORDER;
+    } else if (turned && v->order != LAYOUT_STRIDED) {
         order = v->order == LAYOUT_C ? LAYOUT_F : LAYOUT_C;
     }
     return front_give(L, r, order, false, out);
@@ -369,7 +410,7 @@ lower_roll(Lower *L, FrontValue *out)
     CcRef part[2] = {part_of(L, v.ref, axis, head, tail), part_of(L, v.ref, axis, zero, head)};
     CcRef r = part[0] == 0 || part[1] == 0 ? 0 : cc_build_concat(L->g, part, 2, axis, &L->st);
     /* the sum of both parts is the whole again */
-    return front_give(L, r, front_order(L, &v, 1), true, out);
+    return front_give(L, r, front_copy_order(L, &v), true, out);
 }
 
 /* -- Dispatch --------------------------------------------------------------------------------------------- */
@@ -382,7 +423,8 @@ static const struct {
     {"permute_dims", lower_transpose},  {"swapaxes", lower_swapaxes},
     {"expand_dims", lower_expand},      {"squeeze", lower_squeeze},
     {"flip", lower_flip},               {"roll", lower_roll},
-    {"take", front_lower_take},
+    {"take", front_lower_take},         {"broadcast_to", lower_broadcast_to},
+    {"copy", lower_copy},
 };
 
 bool

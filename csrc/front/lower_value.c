@@ -86,7 +86,6 @@ array_param(Lower *L, TapeRef ref, const TapeMeta *m, FrontValue *out)
     }
     CcRef r = cc_build_param(L->g, dt, m->ndim, dim, (CcLayout)param_layout(m->layout), &L->st);
     *out = (FrontValue){.ref = r, .form = META_ARRAY, .order = m->order, .dtype = m->dtype};
-    L->arrays |= m->ndim > 0;
     return r != 0 && push_in(L, (FrontIn){.ref = ref, .kind = FRONT_IN_ARRAY, .meta = *m});
 }
 
@@ -329,16 +328,13 @@ front_dim(Lower *L, CcDimKind op, CcDim a, int64_t b)
 }
 
 CcDim
-front_size(Lower *L, TapeRef ref, int64_t example)
+front_bound(Lower *L, TapeRef ref)
 {
     FrontGraph *fg = L->fg;
-    int64_t known;
+    const TapeMeta *m = TAPE_KIND(ref) == TAPE_REG ? &L->t->meta[TAPE_INDEX(ref)] : NULL;
 
-    if (front_const_int(L, ref, &known)) {
-        return known < 0 ? 0 : cc_dim_const(L->g, known, &L->st);
-    }
-    if (TAPE_KIND(ref) != TAPE_REG || L->t->meta[TAPE_INDEX(ref)].form != META_INT || example < 2
-            || L->val[TAPE_INDEX(ref)].ref != 0 || L->nsym >= CC_MAX_SYM) {
+    if (m == NULL || m->form != META_INT || m->dim[0] < 0 || L->val[TAPE_INDEX(ref)].ref != 0
+            || L->nsym >= CC_MAX_SYM) {
         L->why = "a size that is not known";
         return 0;
     }
@@ -348,13 +344,117 @@ front_size(Lower *L, TapeRef ref, int64_t example)
         }
     }
     uint32_t sym = L->nsym++;
-    L->sym[sym] = example;
+    L->sym[sym] = m->dim[0];
     if (cc_build_scalar_param(L->g, CC_DTYPE_I64, sym, &L->st) == 0
             || !push_in(L, (FrontIn){.ref = ref, .kind = FRONT_IN_SIZE, .fits = CC_DTYPE_NONE})) {
         return 0;
     }
-    CcDim d = cc_dim_sym(L->g, sym, &L->st);
-    return d != 0 && front_need(L, d, 2) ? d : 0;
+    return cc_dim_sym(L->g, sym, &L->st);
+}
+
+CcDim
+front_size(Lower *L, TapeRef ref, int64_t example)
+{
+    int64_t known;
+
+    if (front_const_int(L, ref, &known)) {
+        return known < 0 ? 0 : cc_dim_const(L->g, known, &L->st);
+    }
+    CcDim d = example < 2 ? 0 : front_bound(L, ref);
+    return d != 0 && cc_dim_eval(L->g, d, L->sym) == example && front_need(L, d, 2) ? d : 0;
+}
+
+const TapeIns *
+front_row_of(const Lower *L, TapeRef ref)
+{
+    for (uint32_t pc = 0; TAPE_KIND(ref) == TAPE_REG && pc < L->t->nins; pc++) {
+        if (L->t->ins[pc].dst == TAPE_INDEX(ref) + 1) {
+            return &L->t->ins[pc];
+        }
+    }
+    return NULL;
+}
+
+/* The array whose attribute `name` a register holds; TAPE_NULL = it is something else. */
+static TapeRef
+attribute_of(const Lower *L, TapeRef ref, const char *name)
+{
+    const TapeIns *in = front_row_of(L, ref);
+
+    if (in == NULL || in->op != TAPE_PCALL || in->sub != DO_GETATTR || in->n != 2) {
+        return TAPE_NULL;
+    }
+    PyObject *attr = front_const(L, L->t->opnd[in->arg + 1]);
+    TapeRef array = L->t->opnd[in->arg];
+    bool named = attr != NULL && PyUnicode_CheckExact(attr)
+        && PyUnicode_CompareWithASCIIString(attr, name) == 0;
+    bool known = named && TAPE_KIND(array) == TAPE_REG
+        && L->t->meta[TAPE_INDEX(array)].form == META_ARRAY;
+    return known ? array : TAPE_NULL;
+}
+
+int
+front_dtype_operand(const Lower *L, TapeRef ref)
+{
+    PyObject *obj = front_const(L, ref);
+    TapeRef array = attribute_of(L, ref, "dtype");
+    PyArray_Descr *d = NULL;
+
+    if (array != TAPE_NULL) {
+        return L->t->meta[TAPE_INDEX(array)].dtype;
+    }
+    bool known = obj != NULL
+        && (PyArray_DescrCheck(obj) || PyType_Check(obj) || PyUnicode_CheckExact(obj));
+    if (!known || !PyArray_DescrConverter(obj, &d) || d == NULL) {
+        PyErr_Clear();
+        return -1;
+    }
+    int num = d->type_num;
+    Py_DECREF(d);
+    return num;
+}
+
+static bool
+shape_items(Lower *L, const TapeRef *item, uint8_t n, const int64_t *example, CcDim *dim)
+{
+    for (uint8_t i = 0; i < n; i++) {
+        dim[i] = front_size(L, item[i], example[i]);
+        if (dim[i] == 0) {
+            return front_no(L, "a shape that is not known");
+        }
+    }
+    return true;
+}
+
+bool
+front_shape(Lower *L, TapeRef ref, uint8_t ndim, const int64_t *example, CcDim *dim)
+{
+    TapeRef item[TAPE_MAX_NDIM], array = attribute_of(L, ref, "shape");
+    PyObject *tuple = front_const(L, ref);
+    FrontValue v;
+    int n = 1;
+
+    if (array != TAPE_NULL) {
+        if (!front_value(L, array, &v) || L->g->node[v.ref].ndim != ndim) {
+            return front_no(L, "a shape that is not known");
+        }
+        for (uint8_t i = 0; i < ndim; i++) {
+            dim[i] = cc_shape(L->g, v.ref)[i];
+        }
+        return true;
+    }
+    if (tuple != NULL && PyTuple_CheckExact(tuple)) {
+        for (uint8_t i = 0; i < ndim && PyTuple_GET_SIZE(tuple) == ndim; i++) {
+            dim[i] = cc_dim_const(L->g, example[i], &L->st);    /* a constant: as it was */
+        }
+        return PyTuple_GET_SIZE(tuple) == ndim || front_no(L, "a shape that is not known");
+    }
+    item[0] = ref;
+    if (TAPE_KIND(ref) == TAPE_VIRT) {
+        n = front_items(L, ref, item, TAPE_MAX_NDIM);
+    }
+    return n == ndim ? shape_items(L, item, ndim, example, dim)
+                     : front_no(L, "a shape that is not known");
 }
 
 static bool
@@ -409,7 +509,7 @@ front_order(const Lower *L, const FrontValue *v, uint32_t n)
 
     for (uint32_t i = 0; i < n; i++) {
         /* fewer than two wide axes: nothing to order */
-        if (v[i].ref == 0 || front_wide_axes(L, v[i].ref) < 2) {
+        if (v[i].ref == 0 || v[i].order == FRONT_NO_ORDER || front_wide_axes(L, v[i].ref) < 2) {
             continue;
         }
         if (order != 0 && order != v[i].order) {
@@ -418,6 +518,12 @@ front_order(const Lower *L, const FrontValue *v, uint32_t n)
         order = v[i].order;
     }
     return order == 0 ? LAYOUT_C : order;
+}
+
+uint8_t
+front_copy_order(const Lower *L, const FrontValue *v)
+{
+    return v->order == FRONT_NO_ORDER ? LAYOUT_STRIDED : front_order(L, v, 1);
 }
 
 bool

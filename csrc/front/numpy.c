@@ -46,7 +46,9 @@ static const char *const pure_methods[] = {
     "copy", "clip", "round", "item", "take", "repeat", "trace", "diagonal", "nonzero", "argsort",
     "conj", "conjugate", "tolist", "__len__",
 };
-static const char *const meta_attributes[] = {"shape", "ndim", "size", "dtype", "itemsize", "nbytes", "strides"};
+static const char *const meta_attributes[] = {
+    "shape", "ndim", "size", "dtype", "itemsize", "nbytes", "strides",
+};
 static const char *const view_attributes[] = {"T", "real", "imag", "mT"};
 
 #define COUNT(table) (sizeof(table) / sizeof(*(table)))
@@ -229,7 +231,8 @@ front_knows(PyObject *callable)
         return tp == &PyArray_Type || PyType_IsSubtype(tp, (PyTypeObject *)generic_type);
     }
     bool hashable = front_is_constant(callable) || PyCFunction_CheckExact(callable);
-    return hashable && (PyDict_Contains(known, callable) == 1 || PyDict_Contains(known_fresh, callable) == 1);
+    return hashable && (PyDict_Contains(known, callable) == 1
+                        || PyDict_Contains(known_fresh, callable) == 1);
 }
 
 /* -- Classes of operations ------------------------------------------------------------------------ */
@@ -315,7 +318,8 @@ may_warn(PyObject *const *a, uint32_t n, PyObject *kwnames)
     uint32_t nkw = kwnames == NULL ? 0 : (uint32_t)PyTuple_GET_SIZE(kwnames);
 
     return n < 1 || n - nkw > 3 || has_empty(a, 1) || has_keyword(kwnames, "ddof")
-        || has_keyword(kwnames, "correction") || has_keyword(kwnames, "mean") || has_keyword(kwnames, "where");
+        || has_keyword(kwnames, "correction") || has_keyword(kwnames, "mean")
+        || has_keyword(kwnames, "where");
 }
 
 static FrontKind
@@ -412,16 +416,21 @@ front_classify(CallKind kind, uint32_t oparg, PyObject *const *a, uint32_t n, Py
                 return FRONT_FOREIGN;
             }
         }
-        return any_arrayish(a, 2) && !(kind == DO_BINARY && is_inplace(oparg, a[0])) ? FRONT_ARRAY
-                                                                                      : FRONT_FOREIGN;
+        if (kind == DO_BINARY && is_inplace(oparg, a[0])) {
+            return FRONT_FOREIGN;
+        }
+        return any_arrayish(a, 2) ? FRONT_ARRAY : FRONT_FOREIGN;
     case DO_UNARY:
     case DO_TRUTH:
         return is_arrayish(a[0]) ? FRONT_ARRAY : FRONT_FOREIGN;
     case DO_LEN:
-        return front_is_array(a[0]) && PyArray_NDIM((PyArrayObject *)a[0]) > 0 ? FRONT_META : FRONT_FOREIGN;
+        return front_is_array(a[0]) && PyArray_NDIM((PyArrayObject *)a[0]) > 0 ? FRONT_META
+                                                                               : FRONT_FOREIGN;
     case DO_GETITEM:
-        return front_is_array(a[0]) && front_is_pure(a[1]) && !PyUnicode_Check(a[1]) ? FRONT_ARRAY
-                                                                                      : FRONT_FOREIGN;
+        if (!front_is_array(a[0]) || PyUnicode_Check(a[1])) {
+            return FRONT_FOREIGN;
+        }
+        return front_is_pure(a[1]) ? FRONT_ARRAY : FRONT_FOREIGN;
     case DO_GETATTR:
         return classify_getattr(a[0], a[1]);
     case DO_CALL:
@@ -448,7 +457,7 @@ front_layout(PyObject *array)
     return layout_of((PyArrayObject *)array);
 }
 
-/* Axes are only compared where both of them move. */
+/* Elements that lie on each other have no order: NumPy's functions differ in what they make of them. */
 uint8_t
 front_memory_order(PyObject *array)
 {
@@ -458,8 +467,11 @@ front_memory_order(PyObject *array)
     for (int i = 0; i < PyArray_NDIM(a); i++) {
         for (int k = i + 1; k < PyArray_NDIM(a); k++) {
             npy_intp far = PyArray_STRIDE(a, i), near = PyArray_STRIDE(a, k);
-            if (PyArray_DIM(a, i) < 2 || PyArray_DIM(a, k) < 2 || far == 0 || near == 0) {
+            if (PyArray_DIM(a, i) < 2 || PyArray_DIM(a, k) < 2) {
                 continue;
+            }
+            if (far == 0 || near == 0) {
+                return LAYOUT_STRIDED;
             }
             far = far < 0 ? -far : far;
             near = near < 0 ? -near : near;
@@ -491,8 +503,8 @@ front_matches(PyObject *array, const TapeArr *want)
 {
     PyArrayObject *a = (PyArrayObject *)array;
 
-    if (!PyArray_CheckExact(array) || PyArray_TYPE(a) != want->dtype || PyArray_NDIM(a) != want->ndim
-            || !PyArray_ISNBO(PyArray_DESCR(a)->byteorder) || layout_of(a) != want->layout
+    if (!PyArray_CheckExact(array) || PyArray_TYPE(a) != want->dtype
+            || PyArray_NDIM(a) != want->ndim || !PyArray_ISNBO(PyArray_DESCR(a)->byteorder) || layout_of(a) != want->layout
             || PyArray_ISWRITEABLE(a) != want->writeable) {
         return false;
     }

@@ -96,7 +96,7 @@ BINARY = ["x + y", "x - y", "x * y", "x / y", "x // y", "x % y", "np.fmod(x, y)"
           "x >= y", "np.maximum(x, y)", "np.minimum(x, y)", "np.logical_and(x, y)",
           "np.logical_or(x, y)", "np.logical_xor(x, y)", "np.add(x, y) * 2",
           "np.where(x > y, x, y)", "np.copysign(x, y)"]
-UNARY = ["-x", "+x", "~x", "abs(x)", "np.abs(x)", "np.sign(x)", "np.square(x)", "x ** 2", "x * x",
+UNARY = ["-x", "(+x) * 3", "~x", "abs(x)", "np.abs(x)", "np.sign(x)", "np.square(x)", "x ** 2", "x * x",
          "np.floor(x)", "np.ceil(x)", "np.trunc(x)", "np.rint(x)", "np.isnan(x)", "np.isfinite(x)",
          "np.isinf(x)", "np.signbit(x)", "np.logical_not(x)", "np.reciprocal(x)", "np.fabs(x)",
          "np.clip(x, 1, 3)", "x.clip(1, None)", "np.clip(x, None, 2)", "np.where(x, 1, 0)",
@@ -245,6 +245,40 @@ def test_integer_faults():
         check(make("x ** y"), (y, y), (y, -y), kernels=False)
 
 
+def test_ignored_integer_faults():
+    def function(x, y):
+        with np.errstate(all="ignore"):
+            return x // y + x % y
+
+    for dtype in (np.int8, np.int32, np.int64, np.uint8):
+        low = np.iinfo(dtype).min
+        x, y = np.array([5, low, 7, 0], dtype), np.array([2, 3, 0, 0], dtype)
+        count = check(function, (x, y), (x, -y), (x, np.array([0, 0, 1, 2], dtype)))
+        assert count["recorded"] == 1 and count["faults"] == 0
+
+
+def test_weakref_callback_calls_again():
+    import weakref
+
+    compiled = ccompile.compile(make("x * 2 + 1", "x"), backend="interp")
+    seen = []
+
+    def function(x, n):
+        for _ in range(n):
+            x = x * 0.5 + 1
+            seen.append(weakref.ref(x, lambda ref: again(3)))
+        return x
+
+    def again(n):
+        if len(seen) < 200:
+            outer(np.ones(4), n)
+
+    outer = ccompile.compile(function, backend="interp")
+    for n in (3, 20, 20):
+        assert (outer(np.ones(4), n) == function(np.ones(4), n)).all()
+    assert (compiled(np.ones(3)) == 3).all()
+
+
 # -- Reductions ------------------------------------------------------------------------------------
 
 REDUCTIONS = ["sum", "prod", "mean", "var", "std", "max", "min", "argmax", "argmin", "any", "all", "cumsum",
@@ -300,10 +334,10 @@ def test_bools_of_any_byte():
 # -- Shapes ------------------------------------------------------------------------------------------
 
 SHAPES = ["(x.T * 2).sum(axis=0)", "x.reshape(-1) + 1", "x.reshape(-1, 3) * 2", "x.reshape((x.shape[0], 3)) - 1",
-          "x.ravel() * 2", "x.flatten()", "x.transpose(1, 0) + 1", "np.transpose(x) + 1", "x.swapaxes(0, 1) * 3",
+          "x.ravel() * 2", "x.flatten() + 1", "x.transpose(1, 0) + 1", "np.transpose(x) + 1", "x.swapaxes(0, 1) * 3",
           "np.expand_dims(x, 1) + x", "(x[:, None] + x[None]).sum(axis=2)", "x[1:] - x[:-1]", "x[:, 1] * 2",
           "x[:, -1] + x[0, 0]", "x[::2] * 2", "x[::-1] + x", "x[0] * x[1]", "x[1:, ::2] + 1",
-          "x[..., 0] + 1", "x[-2:] * 2", "x[1, 2] * x", "x[-1, 0] + 1.5", "np.flip(x, 0) + x",
+          "x[..., 0] + 1", "x[-2:] * 2", "x[1, 2] * x", "x[-1, 0] + x", "np.flip(x, 0) + x",
           "np.flip(x) * 2", "np.roll(x, 1, axis=0)", "np.roll(x, -2, axis=1) + x",
           "np.concatenate((x, x * 2))", "np.concatenate([x, x + 1], axis=1)", "np.stack((x, x * 2))",
           "np.stack([x, x], axis=-1)", "np.squeeze(x[:, :1]) + 1", "np.pad(x, 1)", "np.pad(x + 1, ((1, 0), (2, 3)))",
@@ -311,14 +345,18 @@ SHAPES = ["(x.T * 2).sum(axis=0)", "x.reshape(-1) + 1", "x.reshape(-1, 3) * 2", 
           "np.ones(3) * x", "np.arange(3) + x", "np.zeros((x.shape[0], 1)) + x", "x.mT + 1", "np.eye(3) + x[0]"]
 
 
+COMPOSED = ["np.diff(x)", "np.diff(x, axis=0) * 2", "np.outer(x[0], x[1])", "np.outer(x[0], x[:, 0]) + 1",
+            "np.count_nonzero(x > 0) + x", "np.count_nonzero(x) * x", "np.round(x / 2)", "(x * 0.3).round()"]
+
+
 @pytest.mark.parametrize("dtype", [np.int32, np.float32, np.float64])
-@pytest.mark.parametrize("text", SHAPES)
+@pytest.mark.parametrize("text", SHAPES + COMPOSED)
 def test_shapes(text, dtype):
     sets = [(data(dtype, (n, 3)),) for n in (5, 4, 12)]
     check(make(text, "x"), *sets, ulp=8)
 
 
-@pytest.mark.parametrize("text", SHAPES)
+@pytest.mark.parametrize("text", SHAPES + COMPOSED)
 def test_shapes_of_layouts(text):
     base = data(np.float64, (6, 9))
     for x in (np.asfortranarray(base[:, :3]), base[:, ::3], base.T[:, ::2], base[::-1, 3:6]):
@@ -326,11 +364,38 @@ def test_shapes_of_layouts(text):
 
 
 def test_short_axes():
-    for text in SHAPES:
+    for text in SHAPES + COMPOSED:
         for shape in ((2, 3), (1, 3), (2, 3)):
             check(make(text, "x"), (data(np.float64, shape),), kernels=False, ulp=8)
     for text in ("x[1:] * 2", "x[:-1] + 1", "x[2:].sum()", "x[:3] + 1", "np.roll(x, 2) + 1"):
         check(make(text, "x"), *[(data(np.float64, (n,)),) for n in (6, 4, 3, 2, 1, 5)], ulp=8)
+
+
+def test_bounds_at_run_time():
+    x = data(np.float64, (12, 5))
+    counts = [check(make("x[i:j] * 2 + x[i:j]", "x i j"), *[(x, i, j) for i, j in ((2, 9), (0, 12), (3, 5))]),
+              check(make("x[i:, :j].sum(axis=0)", "x i j"), *[(x, i, j) for i, j in ((2, 3), (0, 5), (9, 4))], ulp=8),
+              check(make("x[i] * x[j, 1]", "x i j"), *[(x, i, j) for i, j in ((2, 9), (0, 11), (10, 3))])]
+    assert all(c["recorded"] == 1 and c["side_exits"] == 0 for c in counts)
+    for text in ("x[i:j] * 2", "x[i] * 2 + x[j]", "x[:, i:j] + 1", "x[i:j:2] * 2"):
+        check(make(text, "x i j"), *[(x, i, j) for i, j in ((1, 4), (0, 0), (-3, -1), (4, 1), (2, 100), (3, 4), (1, 5))],
+              kernels=False)
+
+
+def test_shapes_and_dtypes_of_arrays():
+    for dtype in (np.float32, np.float64, np.int32):
+        sets = [(data(np.float64, (n, 6)), data(dtype, (n * 2, 3))) for n in (4, 7, 5)]
+        for text in ("x.reshape(y.shape) + y", "np.zeros(y.shape) + y", "x.astype(y.dtype) * 2",
+                     "np.zeros(x.shape, y.dtype) + 1", "np.broadcast_to(x[0], x.shape) + x",
+                     "x.reshape(y.shape[0], y.shape[1]) * y", "(x * 2).copy() + 1",
+                     "np.sum(x, dtype=y.dtype)" if dtype is not np.int32 else "x.sum()"):
+            count = check(make(text), *sets, ulp=40)
+            assert (text, count["recorded"], count["array_ops_extern"]) == (text, 1, 0)
+
+
+def test_small_things_stay_with_numpy():
+    count = check(make("x[0] + x[1] * 2", "x"), (data(np.float64, (9,)),), kernels=False)
+    assert count["array_ops_in_kernels"] == 0
 
 
 def test_views_that_are_seen():
