@@ -485,7 +485,8 @@ replay(CoreOwner *own, CodeTraces *ct, PyThreadState *ts, PyObject *const *slot,
     return false;
 }
 
-static int
+/* Advice, not an event of the program's: a filter that makes errors of warnings does not stop it. */
+static void
 warn_limit(CodeTraces *ct, CoreOwner *own)
 {
     PyCodeObject *co = (PyCodeObject *)Py_NewRef(ct->code);
@@ -503,7 +504,9 @@ warn_limit(CodeTraces *ct, CoreOwner *own)
                                co->co_qualname, limit, why == NULL ? Py_None : why);
     Py_XDECREF(why);
     Py_DECREF(co);
-    return err;
+    if (err < 0) {
+        PyErr_Clear();
+    }
 }
 
 static PyObject *
@@ -541,7 +544,8 @@ core_call(CoreOwner *own, PyFunctionObject *func, PyObject *const *args, size_t 
     }
     ct = find_traces(own, (PyCodeObject *)func->func_code);
     if (ct != NULL && !ct->closed && ct->nroot >= (uint32_t)own->config.recompile_limit) {
-        return warn_limit(ct, own) < 0 ? NULL : plain_call(own, func, args, nargsf, kwnames);
+        warn_limit(ct, own);
+        return plain_call(own, func, args, nargsf, kwnames);
     }
     if (ct == NULL || ct->closed || own->depth > 8) {
         return plain_call(own, func, args, nargsf, kwnames);

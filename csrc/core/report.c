@@ -111,8 +111,9 @@ trace_exits(const Trace *t, PyObject *sides)
             ok = append_steal(sides, trace_dict(ex->side[k]));
         }
         if (ok && (ex->exits > 0 || ex->nside > 0)) {
-            ok = append_steal(list, Py_BuildValue("(OiIIO)", co->co_filename, py_code_line(co, f->unit),
-                                                  ex->exits, ex->nside, ex->closed ? Py_True : Py_False));
+            PyObject *row = Py_BuildValue("(OiIIO)", co->co_filename, py_code_line(co, f->unit),
+                                          ex->exits, ex->nside, ex->closed ? Py_True : Py_False);
+            ok = append_steal(list, row);
         }
         if (!ok) {
             Py_CLEAR(list);
@@ -152,8 +153,10 @@ trace_dict(const Trace *t)
             || !put_steal(d, "loops", PyLong_FromUnsignedLong(t->nanchor))
             || !put_steal(d, "entered", PyLong_FromUnsignedLongLong(t->entered))
             || !put_steal(d, "completed", PyLong_FromUnsignedLongLong(t->completed))
-            || !put_steal(d, "guards", trace_guards(t)) || !put_steal(d, "graphs", trace_graphs(t))
-            || !put_steal(d, "exits", trace_exits(t, sides)) || !put_steal(d, "end", trace_end(t))) {
+            || !put_steal(d, "guards", trace_guards(t))
+            || !put_steal(d, "graphs", trace_graphs(t))
+            || !put_steal(d, "exits", trace_exits(t, sides))
+            || !put_steal(d, "end", trace_end(t))) {
         Py_XDECREF(sides);
         Py_XDECREF(d);
         return NULL;
@@ -225,8 +228,8 @@ log_break(CoreOwner *own, const CoreBreak *b)
 
     core_log(own, residual ? CC_LOG_GRAPH_BREAKS : CC_LOG_STOPS, "%U:%d: %s%s%s%s [%s]%s%s",
              co->co_filename, py_code_line(co, b->unit), cc_reason_text(b->reason),
-             b->detail[0] ? " (" : "", b->detail, b->detail[0] ? ")" : "", cc_reason_name(b->reason),
-             hint[0] ? "; hint: " : "", hint);
+             b->detail[0] ? " (" : "", b->detail, b->detail[0] ? ")" : "",
+             cc_reason_name(b->reason), hint[0] ? "; hint: " : "", hint);
 }
 
 void
@@ -264,7 +267,8 @@ core_log(CoreOwner *own, CcLogItem item, const char *fmt, ...)
     PyObject *text = PyUnicode_FromFormatV(fmt, ap);
     va_end(ap);
     if (text != NULL) {
-        PySys_FormatStderr("ccompile %s: %U\n", cc_switch_rows(CC_LIST_LOGS, &count)[item].text, text);
+        const char *name = cc_switch_rows(CC_LIST_LOGS, &count)[item].text;
+        PySys_FormatStderr("ccompile %s: %U\n", name, text);
         Py_DECREF(text);
     }
     PyErr_Clear();
@@ -282,8 +286,8 @@ core_log_guards(CoreOwner *own, const Trace *t)
     PyObject *list = trace_guards(t);
     for (Py_ssize_t i = 0; list != NULL && i < PyList_GET_SIZE(list); i++) {
         PyObject *row = PyList_GET_ITEM(list, i);
-        core_log(own, CC_LOG_GUARDS, "%U:%S: %U", PyTuple_GET_ITEM(row, 1), PyTuple_GET_ITEM(row, 2),
-                 PyTuple_GET_ITEM(row, 0));
+        core_log(own, CC_LOG_GUARDS, "%U:%S: %U", PyTuple_GET_ITEM(row, 1),
+                 PyTuple_GET_ITEM(row, 2), PyTuple_GET_ITEM(row, 0));
     }
     Py_XDECREF(list);
     PyErr_Clear();
@@ -346,12 +350,14 @@ core_report_miss(CoreOwner *own, const CodeTraces *ct)
         const Trace *t = ct->root[i];
         PyObject *row = described(t, t->failed);
         PyObject *text = row == NULL ? NULL
-                       : PyUnicode_FromFormat("%U (%U:%d): trace %u did not fit: %U", ct->code->co_qualname,
-                                              ct->code->co_filename, ct->code->co_firstlineno,
-                                              ct->nroot - i, PyTuple_GET_ITEM(row, 0));
+                       : PyUnicode_FromFormat("%U (%U:%d): trace %u did not fit: %U",
+                                              ct->code->co_qualname, ct->code->co_filename,
+                                              ct->code->co_firstlineno, ct->nroot - i,
+                                              PyTuple_GET_ITEM(row, 0));
+        bool keep = PyList_GET_SIZE(own->misses) < REPORT_MISSES;
         Py_XDECREF(row);
         if (text == NULL || PyList_Append(lines, text) < 0
-                || (PyList_GET_SIZE(own->misses) < REPORT_MISSES && PyList_Append(own->misses, text) < 0)) {
+                || (keep && PyList_Append(own->misses, text) < 0)) {
             PyErr_Clear();
         }
         Py_XDECREF(text);

@@ -38,7 +38,7 @@ enum {
     TEAM_RESOLVE_EVERY = 256,           /* regions until a missing libgomp is looked for again */
 };
 static const double team_range_ns = 1e6;        /* longest time between two looks at `stop` */
-static const double team_thread_ns = 5e3;       /* work that pays for waking one more thread */
+static const double team_thread_ns = 2e4;       /* work that pays for waking one more thread */
 
 typedef void (*GompParallel)(void (*fn)(void *), void *data, unsigned threads, unsigned flags);
 
@@ -274,8 +274,9 @@ gomp_symbol(void *library)
     return fn;
 }
 
-/* Find GOMP_parallel: in the global scope, in a libgomp loaded privately (wheels rename it), in
- * the system. The library is never closed: its idle threads would run unmapped code. */
+/* Find GOMP_parallel: in the global scope, or in a libgomp loaded privately (wheels rename it). None
+ * is loaded for us: nobody else's threads are then in the process, and our own pool waits for the
+ * work instead of for every worker, which on a busy machine is a scheduler's slice per region. */
 static GompParallel
 gomp_resolve(void)
 {
@@ -289,9 +290,6 @@ gomp_resolve(void)
         library = name[0] == '\0' ? NULL : dlopen(name, RTLD_NOW | RTLD_NOLOAD);
     }
 #endif
-    if (fn == NULL && library == NULL) {
-        library = dlopen("libgomp.so.1", RTLD_NOW | RTLD_LOCAL);
-    }
     return fn == NULL && library != NULL ? gomp_symbol(library) : fn;
 }
 

@@ -30,7 +30,8 @@ put_local(CcBuf *b, PyCodeObject *co, uint32_t slot, const char *what)
     if (names != NULL && slot < (uint32_t)PyTuple_GET_SIZE(names)) {
         cc_buf_printf(b, "%s '%s'", what, text_borrow(PyTuple_GET_ITEM(names, slot)));
     } else {
-        cc_buf_puts(b, slot < (uint32_t)co->co_nlocalsplus ? "a closure cell" : "a value on the stack");
+        bool local = slot < (uint32_t)co->co_nlocalsplus;
+        cc_buf_puts(b, local ? "a closure cell" : "a value on the stack");
     }
     Py_XDECREF(names);
     PyErr_Clear();
@@ -83,10 +84,13 @@ put_callee(CcBuf *b, PyObject *obj)
 static void
 put_operation(CcBuf *b, const Trace *t, const TapeIns *in)
 {
-    static const char *const binary[] = {"+", "&", "//", "<<", "@", "*", "%", "|", "**", ">>", "-", "/", "^"};
+    static const char *const binary[] = {
+        "+", "&", "//", "<<", "@", "*", "%", "|", "**", ">>", "-", "/", "^",
+    };
     static const char *const unary[] = {"-", "+", "~", "not"};
     static const char *const compare[] = {"<", "<=", "==", "!=", ">", ">="};
     TapeRef a0 = in->n > 0 ? t->opnd[in->arg] : TAPE_NULL;
+    TapeRef a1 = in->n > 1 ? t->opnd[in->arg + 1] : TAPE_NULL;
 
     if (in->sub == DO_CALL && TAPE_KIND(a0) == TAPE_CONST) {
         put_callee(b, t->konst[TAPE_INDEX(a0)]);
@@ -96,8 +100,8 @@ put_operation(CcBuf *b, const Trace *t, const TapeIns *in)
         cc_buf_puts(b, unary[in->aux]);
     } else if (in->sub == DO_COMPARE && (in->aux & 15) < 6) {
         cc_buf_puts(b, compare[in->aux & 15]);
-    } else if (in->sub == DO_GETATTR && in->n > 1 && TAPE_KIND(t->opnd[in->arg + 1]) == TAPE_CONST) {
-        cc_buf_printf(b, ".%s", text_borrow(t->konst[TAPE_INDEX(t->opnd[in->arg + 1])]));
+    } else if (in->sub == DO_GETATTR && in->n > 1 && TAPE_KIND(a1) == TAPE_CONST) {
+        cc_buf_printf(b, ".%s", text_borrow(t->konst[TAPE_INDEX(a1)]));
     } else {
         cc_buf_puts(b, tape_call_name[in->sub]);
     }
@@ -173,7 +177,8 @@ put_loaded(CcBuf *b, const Trace *t, const TapeIns *in, int depth)
         put_operation(b, t, in);
         if (in->where < t->nplace) {
             const TapePlace *p = &t->place[in->where];
-            cc_buf_printf(b, " (line %d)", py_code_line((PyCodeObject *)t->konst[p->code], p->unit));
+            PyCodeObject *co = (PyCodeObject *)t->konst[p->code];
+            cc_buf_printf(b, " (line %d)", py_code_line(co, p->unit));
         }
         return;
     default:
@@ -224,8 +229,9 @@ static void
 put_array(CcBuf *b, const TapeArr *arr)
 {
     static const char *const dtype[] = {
-        "bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "longlong",
-        "ulonglong", "float32", "float64", "longdouble", "complex64", "complex128", "clongdouble",
+        "bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
+        "longlong", "ulonglong", "float32", "float64", "longdouble", "complex64", "complex128",
+        "clongdouble",
     };
     cc_buf_printf(b, "%s[", arr->dtype == 23 ? "float16"
                             : arr->dtype >= 0 && arr->dtype < 17 ? dtype[arr->dtype] : "other");
@@ -329,7 +335,8 @@ tape_describe(const Trace *t, uint32_t pc)
         put_operation(&b, t, in);
         cc_buf_puts(&b, in->alt ? " goes on or ends as before" : "");
     } else {
-        cc_buf_puts(&b, in->op == TAPE_EXIT ? cc_reason_text((CcReason)in->aux) : tape_row_info[in->op].name);
+        cc_buf_puts(&b, in->op == TAPE_EXIT ? cc_reason_text((CcReason)in->aux)
+                                            : tape_row_info[in->op].name);
     }
     text = b.failed ? PyErr_NoMemory()
                     : PyUnicode_DecodeUTF8(cc_buf_text(&b), (Py_ssize_t)b.len, "replace");

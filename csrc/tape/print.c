@@ -1,6 +1,22 @@
 /* tape/print.c - a trace as text (docs/tape.md): snapshots, virtual objects, then a row a line. */
 #include "text.h"
 
+/* Its repr runs no code of the program. */
+static bool
+is_quiet(PyObject *obj)
+{
+    if (PyTuple_CheckExact(obj)) {
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(obj); i++) {
+            if (!is_quiet(PyTuple_GET_ITEM(obj, i))) {
+                return false;
+            }
+        }
+        return true;
+    }
+    return PyLong_CheckExact(obj) || PyFloat_CheckExact(obj) || PyUnicode_CheckExact(obj)
+        || obj == Py_None || PyBool_Check(obj);
+}
+
 void
 tape_put_object(CcBuf *b, PyObject *obj)
 {
@@ -8,8 +24,7 @@ tape_put_object(CcBuf *b, PyObject *obj)
         cc_buf_puts(b, "NULL");
         return;
     }
-    if (PyLong_CheckExact(obj) || PyFloat_CheckExact(obj) || PyUnicode_CheckExact(obj) || obj == Py_None
-            || PyBool_Check(obj) || PyTuple_CheckExact(obj)) {
+    if (is_quiet(obj)) {
         PyObject *text = PyObject_Repr(obj);
         const char *s = text == NULL ? NULL : PyUnicode_AsUTF8(text);
         cc_buf_puts(b, s == NULL ? "?" : s);

@@ -201,7 +201,8 @@ set_break(const Recorder *r, const RecFrame *fr)
         exc = PyObject_CallOneArg(r->opt.break_type, message);
         Py_DECREF(message);
     }
-    if (exc != NULL && set_attr_steal(exc, "reason", PyUnicode_FromString(cc_reason_name(r->stop))) == 0
+    const char *name = cc_reason_name(r->stop);
+    if (exc != NULL && set_attr_steal(exc, "reason", PyUnicode_FromString(name)) == 0
             && set_attr_steal(exc, "filename", Py_NewRef(fr->co->co_filename)) == 0
             && set_attr_steal(exc, "lineno", PyLong_FromLong(line)) == 0
             && set_attr_steal(exc, "hint", PyUnicode_FromString(hint)) == 0) {
@@ -351,8 +352,8 @@ rec_step(Recorder *r)
         }
     }
     if (rec_handler[op] == NULL) {
-        bool raises = op == RAISE_VARARGS || op == RERAISE;
-        return rec_stop(r, raises ? CC_REASON_EXCEPTION : CC_REASON_BYTECODE, "%s", py_opcode_name(op));
+        CcReason why = op == RAISE_VARARGS || op == RERAISE ? CC_REASON_EXCEPTION : CC_REASON_BYTECODE;
+        return rec_stop(r, why, "%s", py_opcode_name(op));
     }
     RecStatus st = rec_handler[op](r, oparg);
     if (st == REC_OK && (py_tracing(r->ts) || someone_looked(r))) {

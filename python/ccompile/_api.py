@@ -44,7 +44,7 @@ def compile(
     *,
     fullgraph: bool = False,
     dynamic: bool | None = None,
-    backend: str = "eager",
+    backend: str = "c",
     mode: str | None = None,
     options: dict[str, Any] | None = None,
     disable: bool = False,

@@ -6,7 +6,7 @@ from typing import Any
 
 from . import _core
 from ._api import compile
-from .report.model import Break, Report, trace_from
+from .report.model import Break, Plan, Report, trace_from
 
 
 def explain(fn: Any, *, runs: int = 2, **options: Any) -> Callable[..., Report]:
@@ -47,6 +47,7 @@ def explain(fn: Any, *, runs: int = 2, **options: Any) -> Callable[..., Report]:
             breaks=[Break(*row) for row in compiled._breaks()],
             recompiles=compiled._misses(),
             counters={name: after[name] - before[name] for name in after},
+            plans=[Plan(*row) for row in compiled._plans()],
             note=_note(compiled, after["recorded"]),
             result=result,
             compiled=compiled,

@@ -61,6 +61,19 @@ def test_of_a_compiled_callable():
         ccompile.explain(f, fullgraph=True)
 
 
+@pytest.mark.parametrize("backend", ccompile.list_backends())
+def test_plans(backend):
+    report = ccompile.explain(lambda x: np.sort(np.sin(x) + 1) * 2, backend=backend)(np.ones(9))
+    assert report.backend == backend
+    if backend == "eager":
+        assert report.plans == [] and report.counters["array_ops_in_kernels"] == 0
+        return
+    (left,) = report.framework_plans
+    assert left.ops == 1 and left.text in str(report) and left.text in report._repr_html_()
+    assert [plan.ops for plan in report.plans if plan.kernels] == [2, 1]
+    assert "SIN" in report.plans[0].text and report.counters["array_ops_in_kernels"] > 0
+
+
 def test_runs_are_real_and_counted():
     calls = []
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ccompile
-from ccompile import config
+from ccompile import _core, config
 
 HERE = __file__
 
@@ -205,3 +205,50 @@ def test_recordings_that_give_nothing(capsys):
                 g()
     err = capsys.readouterr().err
     assert err.count("\n") == 1 and "nothing worth keeping was recorded in 2 calls" in err
+
+
+class Loud:
+    """Must not be asked for its repr by a report."""
+
+    def __repr__(self):
+        raise AssertionError("repr of the program's object")
+
+
+class Holder:
+    pair = (Loud(), 1)
+
+
+def test_reports_run_no_code_of_the_program(capsys):
+    f = ccompile.compile(lambda x, h: x + h.pair[1])
+    with config.override(logs="all"):
+        f(np.ones(2), Holder())
+        Holder.pair = (Loud(), 2)
+        f(np.ones(2), Holder())
+    assert "<Holder>.pair" in capsys.readouterr().err
+    assert f._tapes() and f._report()
+
+
+@pytest.mark.parametrize("fullgraph", [False, True])
+def test_every_allocation_may_fail(capsys, fullgraph):
+    def f(x):
+        y = np.sin(x) * 2
+        if fullgraph:
+            ccompile.graph_break()
+        return y + 1
+
+    x = np.ones(3)
+    want, n, failed = f(x).tolist(), 0, True
+    with config.override(logs="all"):
+        while failed and n < 2000:
+            g = ccompile.compile(f, fullgraph=fullgraph)
+            _core._testing.fail_alloc(n)
+            try:
+                for k in (x, x.astype("f4"), x):
+                    got = g(k).tolist()
+                    assert k is not x or got == want  # short of memory: plain Python
+            except ccompile.GraphBreak:
+                pass
+            failed = _core._testing.fail_alloc(-1)
+            n += 7
+            g._report(), g._tapes(), g._breaks(), g._misses()
+    assert 20 < n < 2000

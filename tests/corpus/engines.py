@@ -41,5 +41,7 @@ ENGINES: dict[str, Callable[[Any], Any]] = {
     "eager": _backend("eager"),
     "eager+stress": _backend("eager", stress=STRESS),
     "interp": _backend("interp"),
+    "c": _backend("c"),
     "interp+stress": _backend("interp", stress=STRESS),
+    "c+stress": _backend("c", stress=STRESS),
 }

@@ -60,6 +60,13 @@ def page(report: Report) -> str:
         f"<p>{escape(report.note)}</p>" if report.note else "",
         _section("Graph breaks", _breaks(report.graph_breaks)),
         _section("Stops", _breaks(report.stops)),
+        _section(
+            "Left to the framework",
+            _table(
+                ("operations", "reason"),
+                [(str(plan.ops), plan.text) for plan in report.framework_plans],
+            ),
+        ),
         _section("Exits", _table(("",), [(exit_text(exit),) for exit in report.exits])),
         _section("Recompiles", _table(("",), [(text,) for text in report.recompiles])),
         *(_trace(number, trace) for number, trace in enumerate(report.all_traces, 1)),

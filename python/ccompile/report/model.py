@@ -79,6 +79,15 @@ class Trace:
             yield from side.walk()
 
 
+@dataclass(frozen=True)
+class Plan:
+    """Array operations that run as one: by kernels made for them, or by the framework, and why."""
+
+    ops: int
+    text: str  # the graph, or the reason why there are no kernels
+    kernels: bool
+
+
 def trace_from(row: dict[str, Any]) -> Trace:
     """A Trace from a dict of `_core.Callable._report()`."""
     return Trace(
@@ -103,6 +112,7 @@ class Report:
     """What `explain(f)(*args)` found. `str()` of it is for a terminal; a notebook shows a page.
 
     result: what the last run returned.
+    plans: how each piece of array work runs; empty for the backend "eager".
     counters: by how much `ccompile.counters(f)` grew during the runs.
     recompiles: one line for each trace that did not fit a call, with the guard that failed.
     """
@@ -114,6 +124,7 @@ class Report:
     breaks: list[Break]
     recompiles: list[str]
     counters: dict[str, int]
+    plans: list[Plan] = field(default_factory=list)
     note: str = ""  # why nothing was recorded, where that is known
     result: Any = field(default=None, repr=False)
     compiled: _core.Callable | None = field(default=None, repr=False)
@@ -132,6 +143,11 @@ class Report:
     def graphs(self) -> list[list[Operation]]:
         """The array operations of each graph (launch), side traces included."""
         return [ops for trace in self.all_traces for ops in trace.graphs]
+
+    @property
+    def framework_plans(self) -> list[Plan]:
+        """Array work without kernels of ours, with the reason."""
+        return [plan for plan in self.plans if not plan.kernels]
 
     @property
     def graph_count(self) -> int:
@@ -179,6 +195,7 @@ class Report:
             ("runs of the function", str(self.runs)),
             ("traces", f"{len(self.traces)} and {self.side_trace_count} side traces"),
             ("graphs", f"{self.graph_count} with {self.op_count} array operations"),
+            ("plans", f"{len(self.plans)}, {len(self.framework_plans)} left to the framework"),
             ("graph breaks", str(self.graph_break_count)),
             ("stops", str(len(self.stops))),
             ("exits", str(len(self.exits))),
@@ -195,6 +212,9 @@ class Report:
             for row in rows:
                 lines.append(f"  {row}")
                 lines += [f"      hint: {row.hint}"] if row.hint else []
+        if self.framework_plans:
+            lines += ["", "Left to the framework"]
+            lines += [f"  {plan.ops} operations: {plan.text}" for plan in self.framework_plans]
         if self.exits:
             lines += ["", "Exits"]
             lines += [f"  {exit_text(exit)}" for exit in self.exits]
