@@ -147,7 +147,7 @@ cc_config_init(CcConfig *c)
 
     memset(c, 0, sizeof(*c));
     for (uint32_t i = 0; i < CONFIG_COUNT; i++) {
-        (void)set_row(c, &config_row[i], config_row[i].value, &st);     /* a test reads every default */
+        (void)set_row(c, &config_row[i], config_row[i].value, &st); /* a test reads every default */
     }
 }
 

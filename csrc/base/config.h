@@ -1,7 +1,8 @@
 /* base/config.h - the values of all options and environment variables (the rows of config.def).
  *
- * A CcConfig is plain data: copy it by assignment. Reading the environment goes through a function that
- * the caller gives, so nothing here has state. A bad value never changes the field it was meant for. */
+ * A CcConfig is plain data: copy it by assignment. Reading the environment goes through a function
+ * that the caller gives, so nothing here has state. A bad value never changes the field it was
+ * meant for. */
 #ifndef CC_CONFIG_H
 #define CC_CONFIG_H
 
@@ -55,8 +56,9 @@ void cc_config_init(CcConfig *c);       /* the defaults */
 /* Set the option from its text form. */
 bool cc_config_set(CcConfig *c, const char *name, const char *text, CcStatus *st);
 
-/* Set every option whose variable `get` knows (NULL = not set). All are read; false when one was bad, and
- * the status then has the first such message, with the variable's name. An empty text = the default. */
+/* Set every option whose variable `get` knows (NULL = not set). All are read; false when one was
+ * bad, and the status then has the first such message, with the variable's name. An empty text =
+ * the default. */
 bool cc_config_read(CcConfig *c, const char *(*get)(const char *env), CcStatus *st);
 
 /* Append the option's value in a form that cc_config_set() takes. */

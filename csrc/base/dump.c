@@ -103,7 +103,8 @@ item_next(const char **at, Item *item)
     return 0;
 }
 
-/* The row that an item names, with its argument checked for presence; -1 and a status when there is none. */
+/* The row that an item names, with its argument checked for presence; -1 and a status when there is
+ * none. */
 static int
 item_find(CcSwitchList list, const Item *item, CcStatus *st)
 {

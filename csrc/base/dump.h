@@ -1,7 +1,8 @@
 /* base/dump.h - the comma lists of CCOMPILE_DUMP, CCOMPILE_LOGS and CCOMPILE_STRESS as bit sets.
  *
- * A list is "item,item:argument"; blanks and empty items are skipped, "all" stands for every item that
- * needs no argument (not in stress lists). The items are the rows of dump.def. Nothing here prints. */
+ * A list is "item,item:argument"; blanks and empty items are skipped, "all" stands for every item
+ * that needs no argument (not in stress lists). The items are the rows of dump.def. Nothing here
+ * prints. */
 #ifndef CC_DUMP_H
 #define CC_DUMP_H
 

@@ -10,7 +10,8 @@
  *   -w                    nobody reads warnings of generated code
  *   -march=native         x86; elsewhere -mcpu=native; without it when the compiler refuses
  *
- * -ftrapping-math is not said: it is gcc's default, and clang 14 cannot compile vector code with it.
+ * -ftrapping-math is not said: it is gcc's default, and clang 14 cannot compile vector code with
+ * it.
  *
  * and for objects
  *
@@ -450,7 +451,7 @@ build_toolchain_find(BuildToolchain *tc, BuildCache *c, const char *wish, const 
     } else {
         for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]) && !good; i++) {
             CcStatus last = {CC_REASON_NONE, ""};
-            bool known = t.located;     /* an existing compiler's fault says more than "not found" */
+            bool known = t.located; /* an existing compiler's fault says more than "not found" */
             good = tool_try(tc, usual[i], &t, &last);
             why = known && !tool_hopeless(&last) ? why : last;
             if (tool_hopeless(&why)) {

@@ -7,8 +7,8 @@
  *   make      what is missing, through build_make
  *   link      bodies of the kernels that have an object
  *
- * The files of the cache are bound to this very build of ours by the hash of the file we were loaded
- * from. Needs no GIL, calls no Python. */
+ * The files of the cache are bound to this very build of ours by the hash of the file we were
+ * loaded from. Needs no GIL, calls no Python. */
 #define _GNU_SOURCE
 #include "backend.h"
 
@@ -221,7 +221,8 @@ backend_find(CoreBuilder *b, const BackendCall *call, const BuildRun *run, CcSta
     return b->found == BACKEND_TOOL_READY;
 }
 
-/* -- Kernels ------------------------------------------------------------------------------------ */
+/* -- Kernels ------------------------------------------------------------------------------------
+ */
 
 static bool
 work_no_memory(Work *w)
@@ -264,8 +265,8 @@ static bool
 work_collect(Work *w, uint32_t nplan)
 {
     for (uint32_t p = 0; p < nplan; p++) {
-        for (uint32_t k = 0; k < cc_plan_ngroups(w->plan[p]); k++) {
-            const GenLoop *loop = cc_plan_loop(w->plan[p], k);
+        for (uint32_t k = 0; k < rt_plan_ngroups(w->plan[p]); k++) {
+            const GenLoop *loop = rt_plan_loop(w->plan[p], k);
             uint32_t kernel;
             if (loop == NULL) {
                 continue;
@@ -349,7 +350,8 @@ work_look(Work *w)
     return missing;
 }
 
-/* -- Compiling ------------------------------------------------------------------------------------- */
+/* -- Compiling
+ * ------------------------------------------------------------------------------------- */
 
 static void
 work_take(Work *w, const BuildUnit *made)
@@ -393,7 +395,8 @@ work_make(Work *w, const BuildRun *run)
     return good;
 }
 
-/* -- Bodies ---------------------------------------------------------------------------------------- */
+/* -- Bodies
+ * ---------------------------------------------------------------------------------------- */
 
 static bool
 work_link_use(Work *w, const Use *use)
@@ -416,7 +419,7 @@ work_link_use(Work *w, const Use *use)
     if (flat == NULL) {
         return false;
     }
-    cc_plan_set_body(w->plan[use->plan], use->group, (CcBodyFn)flat, (CcBodyFn)row);
+    rt_plan_set_body(w->plan[use->plan], use->group, (CcBodyFn)flat, (CcBodyFn)row);
     return true;
 }
 
@@ -461,7 +464,8 @@ work_fini(Work *w)
     cc_free(w->unit);
 }
 
-/* -- A trace --------------------------------------------------------------------------------------- */
+/* -- A trace
+ * --------------------------------------------------------------------------------------- */
 
 static bool
 backend_work(Work *w, const BuildRun *run, BackendBodies **bodies)

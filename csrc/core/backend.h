@@ -4,7 +4,8 @@
  * (a compiler may run for seconds). One CoreBuilder serves a process; any thread may use it, one at
  * a time, and the others wait, asking for signals too.
  *
- * Invariant: a plan is right at any time. A loop without a body is interpreted, with the same bits. */
+ * Invariant: a plan is right at any time. A loop without a body is interpreted, with the same bits.
+ */
 #ifndef CORE_BACKEND_H
 #define CORE_BACKEND_H
 

@@ -23,7 +23,8 @@ typedef struct {
     CoreOwner own;
 } Callable;
 
-/* The function that a call of the wrapped object runs, borrowed; `self` goes in front if not NULL. */
+/* The function that a call of the wrapped object runs, borrowed; `self` goes in front if not NULL.
+ */
 static PyFunctionObject *
 callable_target(Callable *c, PyObject **self)
 {
@@ -52,8 +53,8 @@ callable_target(Callable *c, PyObject **self)
 }
 
 static PyObject *
-call_with_self(Callable *c, PyFunctionObject *func, PyObject *self, PyObject *const *args, size_t nargsf,
-               PyObject *kwnames)
+call_with_self(Callable *c, PyFunctionObject *func, PyObject *self, PyObject *const *args,
+               size_t nargsf, PyObject *kwnames)
 {
     size_t n = (size_t)PyVectorcall_NARGS(nargsf);
     size_t all = n + (kwnames == NULL ? 0 : (size_t)PyTuple_GET_SIZE(kwnames));
@@ -222,7 +223,8 @@ static PyMemberDef callable_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-/* -- Methods ------------------------------------------------------------------------------------ */
+/* -- Methods ------------------------------------------------------------------------------------
+ */
 
 static PyObject *
 callable_reset(PyObject *self, PyObject *Py_UNUSED(none))
@@ -302,10 +304,10 @@ callable_breaks(PyObject *self, PyObject *Py_UNUSED(none))
     for (uint32_t i = 0; list != NULL && i < own->nbrk; i++) {
         const CoreBreak *b = &own->brk[i];
         PyCodeObject *co = (PyCodeObject *)b->code;
-        PyObject *row = Py_BuildValue(
-            "(isssssOi)", (int)b->reason, cc_reason_name(b->reason), kind[cc_reason_kind(b->reason)],
-            cc_reason_text(b->reason), cc_reason_hint(b->reason), b->detail, co->co_filename,
-            py_code_line(co, b->unit));
+        PyObject *row = Py_BuildValue("(isssssOi)", (int)b->reason, cc_reason_name(b->reason),
+                                      kind[cc_reason_kind(b->reason)], cc_reason_text(b->reason),
+                                      cc_reason_hint(b->reason), b->detail, co->co_filename,
+                                      py_code_line(co, b->unit));
         if (row == NULL || PyList_Append(list, row) < 0) {
             Py_CLEAR(list);
         }
@@ -356,8 +358,10 @@ static PyMethodDef callable_methods[] = {
      "(rows, graph or reason, whether it is a graph) of every step of array work."},
     {"_breaks", callable_breaks, METH_NOARGS,
      "(id, name, kind, text, hint, detail, file, line) of everything that interrupted a graph."},
-    {"_report", callable_report, METH_NOARGS, "A dict for each root trace, in the order they were made."},
-    {"_misses", callable_misses, METH_NOARGS, "The guards that made calls be recorded again, as text."},
+    {"_report", callable_report, METH_NOARGS,
+     "A dict for each root trace, in the order they were made."},
+    {"_misses", callable_misses, METH_NOARGS,
+     "The guards that made calls be recorded again, as text."},
     {"__reduce__", callable_reduce, METH_NOARGS, NULL},
     {"__deepcopy__", callable_deepcopy, METH_O, NULL},
     {NULL, NULL, 0, NULL},
@@ -380,7 +384,8 @@ static PyType_Spec callable_spec = {
     .slots = callable_slots,
 };
 
-/* -- Functions of the module -------------------------------------------------------------------- */
+/* -- Functions of the module --------------------------------------------------------------------
+ */
 
 static int
 set_options(CcConfig *config, PyObject *options)
@@ -407,10 +412,10 @@ set_options(CcConfig *config, PyObject *options)
     return 0;
 }
 
-PyDoc_STRVAR(wrap_doc,
-             "wrap(obj, fullgraph, disabled, texts, options, backend, /)\n--\n\n"
-             "A compiled callable of obj. backend: its number in list_backends(). texts: {option name: text};\n"
-             "options is kept for copies.");
+PyDoc_STRVAR(wrap_doc, "wrap(obj, fullgraph, disabled, texts, options, backend, /)\n--\n\n"
+                       "A compiled callable of obj. backend: its number in list_backends(). texts: "
+                       "{option name: text};\n"
+                       "options is kept for copies.");
 
 static PyObject *
 core_wrap(PyObject *module, PyObject *args)
@@ -465,7 +470,9 @@ core_graph_break(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(enable_doc, "enable(yes, /)\n--\n\nSwitch capture on or off for the process (the self-test does).");
+PyDoc_STRVAR(
+    enable_doc,
+    "enable(yes, /)\n--\n\nSwitch capture on or off for the process (the self-test does).");
 
 static PyObject *
 core_enable(PyObject *module, PyObject *yes)
@@ -508,12 +515,15 @@ static PyMethodDef core_functions[] = {
     {"enable", core_enable, METH_O, enable_doc},
     {"clear_counters", core_clear_counters, METH_NOARGS,
      "clear_counters()\n--\n\nThe counters of the process start again at 0."},
-    {"enabled", core_enabled, METH_NOARGS, "enabled()\n--\n\nWhether capture is on in the process."},
+    {"enabled", core_enabled, METH_NOARGS,
+     "enabled()\n--\n\nWhether capture is on in the process."},
     {"set_break_type", core_set_break_type, METH_O,
      "set_break_type(type, /)\n--\n\nThe exception class that fullgraph=True raises."},
-    {"counters", core_counters, METH_NOARGS, "counters()\n--\n\nCounters of the process: {name: int}."},
+    {"counters", core_counters, METH_NOARGS,
+     "counters()\n--\n\nCounters of the process: {name: int}."},
     {"is_compiling", core_is_compiling, METH_NOARGS,
-     "is_compiling()\n--\n\nTrue inside a compiled function, while it records, replays or falls back."},
+     "is_compiling()\n--\n\nTrue inside a compiled function, while it records, replays or falls "
+     "back."},
     {"graph_break", core_graph_break, METH_NOARGS,
      "graph_break()\n--\n\nEnd the graph here; nothing else happens."},
     {NULL, NULL, 0, NULL},

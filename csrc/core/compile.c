@@ -16,8 +16,8 @@ enum { CORE_MAX_SLOTS = 256 };
 
 /* -- Owner -------------------------------------------------------------------------- */
 
-static PyObject *core_go_on(ExecOwner *exec, PyThreadState *ts, Trace *t, uint32_t snap, PyLive *live,
-                            int n, int unit);
+static PyObject *core_go_on(ExecOwner *exec, PyThreadState *ts, Trace *t, uint32_t snap,
+                            PyLive *live, int n, int unit);
 
 void
 core_owner_init(CoreOwner *own, CoreState *state)
@@ -297,8 +297,8 @@ record_root(CoreOwner *own, PyFunctionObject *func, PyObject *const *args, size_
         return PyObject_Vectorcall((PyObject *)func, args, nargsf, kwnames);
     }
     own->depth++;
-    PyObject *res = py_call_hooked(ts, (PyObject *)func, args, nargsf, kwnames, func, record_root_frame,
-                                   &rec);
+    PyObject *res =
+        py_call_hooked(ts, (PyObject *)func, args, nargsf, kwnames, func, record_root_frame, &rec);
     own->depth--;
     PyObject *exc = res == NULL ? py_exc_take() : NULL, *signal = NULL;
     if (rec.r != NULL && rec.r->t->ninputs > 0) {
@@ -307,11 +307,13 @@ record_root(CoreOwner *own, PyFunctionObject *func, PyObject *const *args, size_
             add_root(own, code, t);
         } else {
             CodeTraces *ct = find_traces(own, code);
-            if (ct != NULL && !rec.r->raised_break && ++ct->tries >= (uint32_t)own->config.recompile_limit) {
+            if (ct != NULL && !rec.r->raised_break &&
+                ++ct->tries >= (uint32_t)own->config.recompile_limit) {
                 ct->closed = true;
-                core_log(own, CC_LOG_RECOMPILES, "%U (%U:%d): nothing worth keeping was recorded in %u calls; "
-                         "it runs as plain Python from now on", code->co_qualname, code->co_filename,
-                         code->co_firstlineno, ct->tries);
+                core_log(own, CC_LOG_RECOMPILES,
+                         "%U (%U:%d): nothing worth keeping was recorded in %u calls; "
+                         "it runs as plain Python from now on",
+                         code->co_qualname, code->co_filename, code->co_firstlineno, ct->tries);
             }
         }
     }
@@ -320,7 +322,8 @@ record_root(CoreOwner *own, PyFunctionObject *func, PyObject *const *args, size_
     return end_call_steal(res, exc, signal);
 }
 
-/* -- Side traces -------------------------------------------------------------------------------- */
+/* -- Side traces --------------------------------------------------------------------------------
+ */
 
 static Trace *
 root_of(Trace *t)
@@ -413,7 +416,8 @@ add_side(CoreOwner *own, Trace *t, uint32_t snap, Trace *side)
 }
 
 static PyObject *
-core_go_on(ExecOwner *exec, PyThreadState *ts, Trace *t, uint32_t snap, PyLive *live, int n, int unit)
+core_go_on(ExecOwner *exec, PyThreadState *ts, Trace *t, uint32_t snap, PyLive *live, int n,
+           int unit)
 {
     CoreOwner *own = (CoreOwner *)exec;
     RecOptions opt = rec_options(own);
@@ -452,7 +456,8 @@ core_go_on(ExecOwner *exec, PyThreadState *ts, Trace *t, uint32_t snap, PyLive *
     return core_log_exit_steal(own, told, end_call_steal(res, exc, signal));
 }
 
-/* -- A call ---------------------------------------------------------------------------------------- */
+/* -- A call
+ * ---------------------------------------------------------------------------------------- */
 
 /* The arguments as the inputs of root traces: 1, 0 when plain Python must make the call. */
 static int
@@ -485,7 +490,8 @@ replay(CoreOwner *own, CodeTraces *ct, PyThreadState *ts, PyObject *const *slot,
     return false;
 }
 
-/* Advice, not an event of the program's: a filter that makes errors of warnings does not stop it. */
+/* Advice, not an event of the program's: a filter that makes errors of warnings does not stop it.
+ */
 static void
 warn_limit(CodeTraces *ct, CoreOwner *own)
 {
@@ -497,11 +503,12 @@ warn_limit(CodeTraces *ct, CoreOwner *own)
     PyErr_Clear();
     core_log(own, CC_LOG_RECOMPILES, "%U (%U:%d): recompile_limit %lld is reached", co->co_qualname,
              co->co_filename, co->co_firstlineno, limit);
-    int err = PyErr_WarnFormat(PyExc_RuntimeWarning, 1,
-                               "ccompile: %U was recorded %lld times for different arguments or state; it "
-                               "runs as plain Python from now on where no trace fits. Last guard that "
-                               "failed: %S (options={'recompile_limit': n} raises the limit)",
-                               co->co_qualname, limit, why == NULL ? Py_None : why);
+    int err = PyErr_WarnFormat(
+        PyExc_RuntimeWarning, 1,
+        "ccompile: %U was recorded %lld times for different arguments or state; it "
+        "runs as plain Python from now on where no trace fits. Last guard that "
+        "failed: %S (options={'recompile_limit': n} raises the limit)",
+        co->co_qualname, limit, why == NULL ? Py_None : why);
     Py_XDECREF(why);
     Py_DECREF(co);
     if (err < 0) {
@@ -510,14 +517,17 @@ warn_limit(CodeTraces *ct, CoreOwner *own)
 }
 
 static PyObject *
-plain_call(CoreOwner *own, PyFunctionObject *func, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+plain_call(CoreOwner *own, PyFunctionObject *func, PyObject *const *args, size_t nargsf,
+           PyObject *kwnames)
 {
     COUNT(own, fallback, 1);
-    return PyObject_Vectorcall((PyObject *)func, args, nargsf & ~PY_VECTORCALL_ARGUMENTS_OFFSET, kwnames);
+    return PyObject_Vectorcall((PyObject *)func, args, nargsf & ~PY_VECTORCALL_ARGUMENTS_OFFSET,
+                               kwnames);
 }
 
 PyObject *
-core_call(CoreOwner *own, PyFunctionObject *func, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+core_call(CoreOwner *own, PyFunctionObject *func, PyObject *const *args, size_t nargsf,
+          PyObject *kwnames)
 {
     PyThreadState *ts = PyThreadState_Get();
     PyObject *slot[CORE_MAX_SLOTS], *res = NULL;

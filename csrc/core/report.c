@@ -1,7 +1,7 @@
 /* core/report.c - what explain() and the logs tell: traces, guards and breaks as Python values.
  *
- * Called when no recording is under way in this callable's data: it reads, and writes text. Log lines
- * go to sys.stderr from the calling thread and keep an exception that is set. */
+ * Called when no recording is under way in this callable's data: it reads, and writes text. Log
+ * lines go to sys.stderr from the calling thread and keep an exception that is set. */
 #include "state.h"
 
 #include "base/mem.h"

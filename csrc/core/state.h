@@ -22,10 +22,10 @@ typedef struct {
 
 typedef struct {
     PyObject *testing;                  /* namespace `_core._testing`; owned */
-    CcConfig config;                    /* of the process: environment, then ccompile.config.set() */
+    CcConfig config; /* of the process: environment, then ccompile.config.set() */
     PyObject *callable_type;
     PyObject *is_compiling, *graph_break;
-    PyObject *break_type;               /* what `fullgraph` raises; owned, NULL until Python has set it */
+    PyObject *break_type; /* what `fullgraph` raises; owned, NULL until Python has set it */
     CoreCounters count;
     CoreBuilder builder;                /* of compiled kernels */
     bool works;                         /* the self-test of this interpreter has passed */
@@ -37,8 +37,8 @@ core_state(PyObject *module)
     return PyModule_GetState(module);
 }
 
-/* core/config.c: options from the environment and the functions config_* and switch_rows. -1 with an
- * exception; a bad variable is a RuntimeWarning and keeps its default. */
+/* core/config.c: options from the environment and the functions config_* and switch_rows. -1 with
+ * an exception; a bad variable is a RuntimeWarning and keeps its default. */
 int core_config_setup(PyObject *module);
 
 /* core/callable.c: the type of compiled callables. */
@@ -66,14 +66,15 @@ typedef struct {
 /* How array work is done; the numbers of _api.BACKENDS. */
 typedef enum { CORE_EAGER, CORE_INTERP, CORE_C, CORE_BACKEND__COUNT } CoreBackend;
 
-/* A compiled callable's own part. The executor's owner is its first member, so that it finds the rest. */
+/* A compiled callable's own part. The executor's owner is its first member, so that it finds the
+ * rest. */
 typedef struct {
     ExecOwner exec;
     CoreState *state;
     CcConfig config;
     bool fullgraph;
     uint8_t backend;                    /* CoreBackend */
-    CodeTraces **traces;                /* each stays where it is until the owner goes: calls hold them */
+    CodeTraces **traces; /* each stays where it is until the owner goes: calls hold them */
     uint32_t ntraces;
     CoreBreak *brk;
     uint32_t nbrk;
@@ -94,23 +95,25 @@ int core_owner_traverse(CoreOwner *own, visitproc visit, void *arg);
 
 /* -- report.c ------------------------------------------------------------------------- */
 
-PyObject *core_report_traces(const CoreOwner *own);     /* list of dicts, the form of report/model.py */
-void core_report_recording(CoreOwner *own, const Recorder *r);  /* keep and log what interrupted it */
-void core_report_miss(CoreOwner *own, const CodeTraces *ct);    /* no root fitted, each has its failed row */
+PyObject *core_report_traces(const CoreOwner *own); /* list of dicts, the form of report/model.py */
+void core_report_recording(CoreOwner *own,
+                           const Recorder *r); /* keep and log what interrupted it */
+void core_report_miss(CoreOwner *own,
+                      const CodeTraces *ct); /* no root fitted, each has its failed row */
 
 /* A line on sys.stderr if the list `logs` has the item; PyUnicode_FromFormat's formats. */
 void core_log(CoreOwner *own, CcLogItem item, const char *fmt, ...);
 void core_log_guards(CoreOwner *own, const Trace *t);
 void core_log_side_limit(CoreOwner *own, const Trace *t, uint32_t snap);
-/* The line about an exit that is taken; NULL when nobody wants it, never an exception. It is written
- * when the call is over, since writing runs code of the program. */
+/* The line about an exit that is taken; NULL when nobody wants it, never an exception. It is
+ * written when the call is over, since writing runs code of the program. */
 PyObject *core_exit_text(const CoreOwner *own, const Trace *t, uint32_t snap);
-PyObject *core_log_exit_steal(CoreOwner *own, PyObject *text, PyObject *result);        /* gives result */
+PyObject *core_log_exit_steal(CoreOwner *own, PyObject *text, PyObject *result); /* gives result */
 
 /* -- kernels.c -------------------------------------------------------------------------- */
 
-/* Compiled bodies for the plans of a trace that no call runs yet. What cannot be compiled stays with
- * the interpreter. -1: a signal handler has raised; the trace is good all the same. */
+/* Compiled bodies for the plans of a trace that no call runs yet. What cannot be compiled stays
+ * with the interpreter. -1: a signal handler has raised; the trace is good all the same. */
 int core_give_bodies(CoreOwner *own, Trace *t);
 
 int core_kernels_setup(PyObject *module);       /* function backend_info */

@@ -51,7 +51,7 @@ load_func(const Act *act, const TapeIns *in, PyFunctionObject *fn)
 static PyObject *
 attr_of(PyObject *obj, const char *name)
 {
-    PyObject *v = PyObject_GetAttrString(obj, name);    /* a C member of a static type: no user code */
+    PyObject *v = PyObject_GetAttrString(obj, name); /* a C member of a static type: no user code */
 
     if (v == NULL) {
         PyErr_Clear();
@@ -97,7 +97,7 @@ is_exact_key(PyObject *key)
 }
 
 PyObject *
-check_load(const Act *act, TapeIns *in)
+exec_load(const Act *act, TapeIns *in)
 {
     PyObject *a = act_operand(act, in, 0), *b = act_operand(act, in, 1);
     PyObject *name = in->aux < act->t->nkonst ? act->t->konst[in->aux] : NULL;
@@ -199,7 +199,7 @@ keys_are(PyObject *dict, PyObject *keys)
 }
 
 bool
-check_guard(const Act *act, TapeIns *in)
+exec_guard(const Act *act, TapeIns *in)
 {
     PyObject *a = act_operand(act, in, 0), *b = act_operand(act, in, 1);
 

@@ -16,7 +16,7 @@ struct Act {
     PyObject **reg;
     Act *parent;                        /* the trace that a side trace may jump back to */
     uint32_t txn;                       /* row of the current TXN */
-    uint32_t side_index;                /* side traces of the parent's exit that were tried before it */
+    uint32_t side_index; /* side traces of the parent's exit that were tried before it */
 };
 
 /* What the owner of the traces is told and asked. */
@@ -27,12 +27,13 @@ struct ExecOwner {
     uint32_t stress_count;
     /* Frames of `snap` stand, all linked; the innermost goes on at `unit`. The owner records from
      * there, or has CPython run them; either way it returns the call's result. */
-    PyObject *(*go_on)(ExecOwner *own, PyThreadState *ts, Trace *t, uint32_t snap, PyLive *live, int n,
-                       int unit);
+    PyObject *(*go_on)(ExecOwner *own, PyThreadState *ts, Trace *t, uint32_t snap, PyLive *live,
+                       int n, int unit);
 };
 
 /* Run a root trace on its inputs (borrowed). False: it does not fit, nothing has happened. */
-bool exec_run(ExecOwner *own, PyThreadState *ts, Trace *t, PyObject *const *input, PyObject **result);
+bool exec_run(ExecOwner *own, PyThreadState *ts, Trace *t, PyObject *const *input,
+              PyObject **result);
 
 /* -- image.c --------------------------------------------------------------------------- */
 
@@ -42,27 +43,29 @@ typedef struct {
     uint32_t n, nslots;
 } Image;
 
-bool image_build(const Act *act, uint32_t snap, Image *im);     /* false: no memory, no exception */
-void image_drop(Image *im);
+bool exec_image_build(const Act *act, uint32_t snap,
+                      Image *im); /* false: no memory, no exception */
+void exec_image_drop(Image *im);
 
 /* One value of a snapshot or an operand: new reference; virtual objects are built. */
-PyObject *image_value(const Act *act, TapeRef ref);
+PyObject *exec_image_value(const Act *act, TapeRef ref);
 
 /* -- exit.c ------------------------------------------------------------------------------ */
 
 /* Push the frames of a snapshot, all linked, filled from the image (whose objects move). The top
  * `pop` stack slots of the innermost are left out. 0 pushed; -1 exception, nothing pushed. */
-int frames_push(PyThreadState *ts, const Trace *t, uint32_t snap, Image *im, int pop, PyLive *live);
-void frames_pop(PyThreadState *ts, PyLive *live, int n);
-bool frames_looked_at(const PyLive *live, int n);
+int exec_frames_push(PyThreadState *ts, const Trace *t, uint32_t snap, Image *im, int pop,
+                     PyLive *live);
+void exec_frames_pop(PyThreadState *ts, PyLive *live, int n);
+bool exec_frames_looked_at(const PyLive *live, int n);
 
 /* An exception is set; the innermost frame was at `unit`. CPython takes over. */
-PyObject *frames_raise(PyThreadState *ts, PyLive *live, int n, int unit);
+PyObject *exec_frames_raise(PyThreadState *ts, PyLive *live, int n, int unit);
 
 /* -- check.c -------------------------------------------------------------------------------- */
 
-bool check_guard(const Act *act, TapeIns *in);
-PyObject *check_load(const Act *act, TapeIns *in);      /* new reference; NULL = fails, no exception */
+bool exec_guard(const Act *act, TapeIns *in);
+PyObject *exec_load(const Act *act, TapeIns *in); /* new reference; NULL = fails, no exception */
 
 static inline PyObject *
 act_get(const Act *act, TapeRef ref)

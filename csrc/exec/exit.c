@@ -1,4 +1,5 @@
-/* exec/exit.c - back to frames: pushing what a snapshot describes, taking it down, going on in it. */
+/* exec/exit.c - back to frames: pushing what a snapshot describes, taking it down, going on in it.
+ */
 #include "exec.h"
 
 static void
@@ -15,7 +16,7 @@ frame_fill(PyIFrame *f, const TapeFrame *tf, PyObject **obj, int pop)
 }
 
 int
-frames_push(PyThreadState *ts, const Trace *t, uint32_t snap, Image *im, int pop, PyLive *live)
+exec_frames_push(PyThreadState *ts, const Trace *t, uint32_t snap, Image *im, int pop, PyLive *live)
 {
     const TapeSnap *s = &t->snap[snap];
     uint32_t at = 0;
@@ -27,7 +28,11 @@ frames_push(PyThreadState *ts, const Trace *t, uint32_t snap, Image *im, int pop
         PyObject *func = im->obj[im->nslots + 2 * i];
         PyLive *lv = &live[i];
 
-        *lv = (PyLive){.unit = tf->unit, .next = tf->next, .cont = tf->cont, .cont_arg = tf->cont_arg, .ours = true};
+        *lv = (PyLive){.unit = tf->unit,
+                       .next = tf->next,
+                       .cont = tf->cont,
+                       .cont_arg = tf->cont_arg,
+                       .ours = true};
         lv->f = py_frame_push(ts, (PyFunctionObject *)func);
         if (lv->f == NULL) {
             goto fail;
@@ -51,7 +56,7 @@ frames_push(PyThreadState *ts, const Trace *t, uint32_t snap, Image *im, int pop
 fail:
     {
         PyObject *exc = PyErr_Occurred() ? py_exc_take() : NULL;
-        frames_pop(ts, live, n);
+        exec_frames_pop(ts, live, n);
         if (exc != NULL) {
             py_exc_give_steal(exc);
         } else {
@@ -62,7 +67,7 @@ fail:
 }
 
 void
-frames_pop(PyThreadState *ts, PyLive *live, int n)
+exec_frames_pop(PyThreadState *ts, PyLive *live, int n)
 {
     for (int i = n - 1; i >= 0; i--) {
         py_live_unlink(ts, &live[i]);
@@ -71,7 +76,7 @@ frames_pop(PyThreadState *ts, PyLive *live, int n)
 }
 
 bool
-frames_looked_at(const PyLive *live, int n)
+exec_frames_looked_at(const PyLive *live, int n)
 {
     for (int i = 0; i < n; i++) {
         if (py_frame_has_object(live[i].f)) {
@@ -82,7 +87,7 @@ frames_looked_at(const PyLive *live, int n)
 }
 
 PyObject *
-frames_raise(PyThreadState *ts, PyLive *live, int n, int unit)
+exec_frames_raise(PyThreadState *ts, PyLive *live, int n, int unit)
 {
     int handler = py_unwind(ts, live[n - 1].f, unit);
 

@@ -89,7 +89,8 @@ static bool
 fill_function(Build *b, const TapeVirt *v, PyObject *fn)
 {
     PyFunctionObject *f = (PyFunctionObject *)fn;
-    PyObject **to[4] = {&f->func_defaults, &f->func_kwdefaults, &f->func_annotations, &f->func_closure};
+    PyObject **to[4] = {&f->func_defaults, &f->func_kwdefaults, &f->func_annotations,
+                        &f->func_closure};
 
     for (uint32_t i = 0; i < 4; i++) {
         TapeRef ref = b->act->t->opnd[v->first + 3 + i];
@@ -178,7 +179,8 @@ build_from_parts(Build *b, const TapeVirt *v)
             goto done;
         }
     }
-    res = v->kind == VIRT_SLICE ? PySlice_New(part[0], part[1], part[2]) : PyMethod_New(part[0], part[1]);
+    res = v->kind == VIRT_SLICE ? PySlice_New(part[0], part[1], part[2])
+                                : PyMethod_New(part[0], part[1]);
 done:
     for (int i = 0; i < 3; i++) {
         Py_XDECREF(part[i]);
@@ -272,7 +274,7 @@ build_end(Build *b)
 }
 
 PyObject *
-image_value(const Act *act, TapeRef ref)
+exec_image_value(const Act *act, TapeRef ref)
 {
     Build b;
     PyObject *obj = NULL;
@@ -295,7 +297,7 @@ image_put(Build *b, Image *im, uint32_t at, TapeRef ref)
 }
 
 bool
-image_build(const Act *act, uint32_t snap, Image *im)
+exec_image_build(const Act *act, uint32_t snap, Image *im)
 {
     const Trace *t = act->t;
     const TapeSnap *s = &t->snap[snap];
@@ -322,13 +324,13 @@ image_build(const Act *act, uint32_t snap, Image *im)
     build_end(&b);
     if (!ok) {
         PyErr_Clear();
-        image_drop(im);
+        exec_image_drop(im);
     }
     return ok;
 }
 
 void
-image_drop(Image *im)
+exec_image_drop(Image *im)
 {
     for (uint32_t i = 0; im->obj != NULL && i < im->n; i++) {
         Py_XDECREF(im->obj[i]);

@@ -17,10 +17,10 @@ typedef struct {
     PyThreadState *ts;
     Act *act;
     uint32_t pc;
-    PyLive live[EXEC_MAX_FRAMES];       /* frames of a residual call in which the program must go on */
+    PyLive live[EXEC_MAX_FRAMES]; /* frames of a residual call in which the program must go on */
     int nlive;
     int gc_was_on;
-    uint32_t exit_snap;                 /* where a row that failed leaves the program, if not at its TXN */
+    uint32_t exit_snap; /* where a row that failed leaves the program, if not at its TXN */
     bool stopped;                       /* at an EXIT row */
     PyObject *result;
 } Run;
@@ -126,7 +126,7 @@ run_operation(const Act *act, const TapeIns *in)
     for (uint32_t i = 0; i < in->n && ok; i++) {
         TapeRef ref = t->opnd[in->arg + i];
         if (TAPE_KIND(ref) == TAPE_VIRT) {
-            a[i] = image_value(act, ref);
+            a[i] = exec_image_value(act, ref);
             ok = a[i] != NULL;
             if (ok) {
                 built[nbuilt++] = a[i];
@@ -234,12 +234,12 @@ push_live(Run *run, uint32_t snap, int pop)
     Image im;
     int err;
 
-    if (!image_build(run->act, snap, &im)) {
+    if (!exec_image_build(run->act, snap, &im)) {
         PyErr_NoMemory();
         return -1;
     }
-    err = frames_push(run->ts, run->act->t, snap, &im, pop, run->live);
-    image_drop(&im);
+    err = exec_frames_push(run->ts, run->act->t, snap, &im, pop, run->live);
+    exec_image_drop(&im);
     if (err == 0) {
         run->nlive = (int)run->act->t->snap[snap].nframes;
     }
@@ -262,7 +262,7 @@ end_raised(Run *run, int unit)
 
     act_free(run->act);
     run->act = NULL;
-    return end_with(run, frames_raise(run->ts, run->live, n, unit));
+    return end_with(run, exec_frames_raise(run->ts, run->live, n, unit));
 }
 
 /* The program is at `snap` in the frames that stand: their own locals hold, the innermost stack
@@ -277,7 +277,7 @@ end_in_place(Run *run, uint32_t snap)
     Image im;
     int n = run->nlive;
 
-    if (!image_build(run->act, snap, &im)) {
+    if (!exec_image_build(run->act, snap, &im)) {
         PyErr_NoMemory();
         return end_raised(run, run->live[n - 1].unit);
     }
@@ -291,7 +291,7 @@ end_in_place(Run *run, uint32_t snap)
         Py_CLEAR(slot[i]);
     }
     py_frame_set_stacktop(top, want);
-    image_drop(&im);
+    exec_image_drop(&im);
     int unit = f->unit;
     act_free(run->act);
     run->act = NULL;
@@ -338,9 +338,9 @@ run_residual(Run *run, TapeIns *in)
     }
     bool other = in->alt != 0 && (res != tape_end_borrow()) != in->check;
     act_set_steal(run->act, in, res);
-    bool stay = frames && (frames_looked_at(run->live, run->nlive) || py_tracing(run->ts));
+    bool stay = frames && (exec_frames_looked_at(run->live, run->nlive) || py_tracing(run->ts));
     if (frames && !stay) {
-        frames_pop(run->ts, run->live, run->nlive);
+        exec_frames_pop(run->ts, run->live, run->nlive);
         run->nlive = 0;
     }
     if (!other) {
@@ -372,10 +372,10 @@ run_poll(Run *run)
     if (err < 0) {
         return end_raised(run, run->live[run->nlive - 1].unit);
     }
-    if (frames_looked_at(run->live, run->nlive) || py_tracing(run->ts)) {
+    if (exec_frames_looked_at(run->live, run->nlive) || py_tracing(run->ts)) {
         return end_in_place(run, snap);
     }
-    frames_pop(run->ts, run->live, run->nlive);
+    exec_frames_pop(run->ts, run->live, run->nlive);
     run->nlive = 0;
     return RUN_NEXT;
 }
@@ -483,7 +483,7 @@ run_row(Run *run, TapeIns *in)
     case TAPE_NODE:
         return run_pure(run, in);
     case TAPE_MKOBJ:
-        v = image_value(act, act->t->opnd[in->arg]);
+        v = exec_image_value(act, act->t->opnd[in->arg]);
         if (v == NULL) {
             PyErr_Clear();
             return RUN_FAIL;
@@ -497,9 +497,9 @@ run_row(Run *run, TapeIns *in)
         return RUN_NEXT;
     default:
         if (in->dst == 0) {
-            return check_guard(act, in) ? RUN_NEXT : RUN_FAIL;
+            return exec_guard(act, in) ? RUN_NEXT : RUN_FAIL;
         }
-        v = check_load(act, in);
+        v = exec_load(act, in);
         if (v == NULL) {
             return RUN_FAIL;
         }
@@ -508,7 +508,8 @@ run_row(Run *run, TapeIns *in)
     }
 }
 
-/* -- Exits ----------------------------------------------------------------------------------------- */
+/* -- Exits
+ * ----------------------------------------------------------------------------------------- */
 
 /* The program is at `snap` of the activation's trace: a side trace that fits, or frames. */
 static RunStatus
@@ -535,8 +536,8 @@ leave_at(Run *run, uint32_t snap, uint32_t first_side, Image *im)
         }
     }
     run->own->side_exits++;
-    int err = frames_push(run->ts, t, snap, im, 0, run->live);
-    image_drop(im);
+    int err = exec_frames_push(run->ts, t, snap, im, 0, run->live);
+    exec_image_drop(im);
     const TapeSnap *s = &t->snap[snap];
     int n = (int)s->nframes, unit = t->frame[s->frame + s->nframes - 1].unit;
     if (err < 0) {
@@ -611,7 +612,7 @@ run_failed(Run *run)
         return side_missed(run);
     }
     t->exit[snap].exits++;
-    if (!image_build(act, snap, &im)) {
+    if (!exec_image_build(act, snap, &im)) {
         act_free(act);
         run->act = NULL;
         PyErr_NoMemory();

@@ -1,14 +1,15 @@
 /* front/launch.c - run a graph: operands from registers, memory for results from NumPy, boxing.
  *
- * Nothing is changed until the work is done: a graph that refuses its inputs or finds a fault leaves
- * the registers as they were. Runs no Python code but destructors of what registers held. */
+ * Nothing is changed until the work is done: a graph that refuses its inputs or finds a fault
+ * leaves the registers as they were. Runs no Python code but destructors of what registers held. */
 #include "npy.h"
 
 #include "lower.h"
 
 #include <string.h>
 
-/* -- Operands ------------------------------------------------------------------------------------ */
+/* -- Operands ------------------------------------------------------------------------------------
+ */
 
 static bool
 take_array(const FrontIn *in, PyObject *obj, CcArgIn *arg)
@@ -161,7 +162,8 @@ sizes_hold(const FrontGraph *fg)
     return true;
 }
 
-/* -- Results ---------------------------------------------------------------------------------------- */
+/* -- Results
+ * ---------------------------------------------------------------------------------------- */
 
 static bool
 make_result(FrontGraph *fg, uint32_t k)
@@ -241,7 +243,8 @@ drop_all(FrontGraph *fg, uint32_t n, FrontRan how)
     return how;
 }
 
-/* -- A call -------------------------------------------------------------------------------------------- */
+/* -- A call
+ * -------------------------------------------------------------------------------------------- */
 
 /* The old objects go last: their weakref callbacks may run anything. */
 static void
@@ -264,7 +267,7 @@ launch(FrontGraph *fg, const Trace *t, PyObject **reg, uint32_t ignored)
     CcFaults faults = {0};
     CcStatus st;
 
-    if (!take_all(fg, t, reg) || !cc_plan_bind(fg->plan, fg->arg, &fg->binding, &st)
+    if (!take_all(fg, t, reg) || !rt_plan_bind(fg->plan, fg->arg, &fg->binding, &st)
             || !sizes_hold(fg)) {
         return FRONT_REFUSED;
     }
@@ -273,7 +276,7 @@ launch(FrontGraph *fg, const Trace *t, PyObject **reg, uint32_t ignored)
             return drop_all(fg, k, FRONT_REFUSED);
         }
     }
-    if (!cc_plan_run(fg->plan, fg->arg, fg->result, &fg->binding, &opt, &faults, &st)) {
+    if (!rt_plan_run(fg->plan, fg->arg, fg->result, &fg->binding, &opt, &faults, &st)) {
         return drop_all(fg, fg->nout, FRONT_REFUSED);
     }
     if (faults.bits & ~ignored) {

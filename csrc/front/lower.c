@@ -31,8 +31,8 @@ graph_free(FrontGraph *fg)
     if (fg == NULL) {
         return;
     }
-    cc_plan_free(fg->plan);
-    cc_binding_fini(&fg->binding);
+    rt_plan_free(fg->plan);
+    rt_binding_fini(&fg->binding);
     cc_graph_fini(&fg->g);
     cc_free(fg->in);
     cc_free(fg->out);
@@ -51,7 +51,7 @@ graph_new(void)
 
     if (fg != NULL) {
         cc_graph_init(&fg->g);
-        cc_binding_init(&fg->binding);
+        rt_binding_init(&fg->binding);
     }
     return fg;
 }
@@ -68,7 +68,8 @@ plans_free(void *owner)
     cc_free(plans);
 }
 
-/* -- Uses of registers --------------------------------------------------------------------------- */
+/* -- Uses of registers ---------------------------------------------------------------------------
+ */
 
 /* Registers of a ref, each virtual object once: they can be cyclic. */
 static void
@@ -122,7 +123,8 @@ count_all(LowerTrace *lt)
     }
 }
 
-/* -- A run ------------------------------------------------------------------------------------------ */
+/* -- A run
+ * ------------------------------------------------------------------------------------------ */
 
 /* Lower rows from pc on into a new graph; how many did. */
 static uint32_t
@@ -231,7 +233,7 @@ make_plan(FrontGraph *fg, CcStatus *st)
     if (!pass_run(&fg->g, pass_default, 0, &opt, st)) {
         return false;
     }
-    fg->plan = cc_plan_new(&fg->g, st);
+    fg->plan = rt_plan_new(&fg->g, st);
     fg->arg = cc_calloc(fg->nin + 1, sizeof(*fg->arg));
     fg->result = cc_calloc(fg->nout, sizeof(*fg->result));
     fg->number = cc_calloc(fg->nout, sizeof(*fg->number));
@@ -312,7 +314,8 @@ lower_launch(LowerTrace *lt, uint32_t pc)
     }
 }
 
-/* -- A trace ------------------------------------------------------------------------------------------ */
+/* -- A trace
+ * ------------------------------------------------------------------------------------------ */
 
 static bool
 begin(LowerTrace *lt, Trace *t)

@@ -55,7 +55,7 @@ typedef struct {
     CcArgIn *arg, *result;              /* owned: room for a call */
     CcScalar *number;
     PyObject **made;
-    bool busy;                          /* in a call: a weakref callback of a result may come here again */
+    bool busy; /* in a call: a weakref callback of a result may come here again */
 } FrontGraph;
 
 typedef struct {
@@ -70,8 +70,9 @@ typedef struct {
     uint32_t nstep, capstep;
 } FrontPlans;
 
-/* Make kernels of a finished trace: sets plan_owner, plan_free and `check` of its LAUNCH rows. Needs
- * the GIL, asks NumPy; leaves no exception. A trace for which memory is short has no kernels. */
+/* Make kernels of a finished trace: sets plan_owner, plan_free and `check` of its LAUNCH rows.
+ * Needs the GIL, asks NumPy; leaves no exception. A trace for which memory is short has no kernels.
+ */
 void front_lower(Trace *t);
 
 /* Plans of a trace, NULL when it has none. */
@@ -81,8 +82,8 @@ front_plans(const Trace *t)
     return t->plan_owner;
 }
 
-/* For reports: a list of (rows, graph text or reason, whether it is a graph) of a trace and of its side
- * traces; NULL with an exception. */
+/* For reports: a list of (rows, graph text or reason, whether it is a graph) of a trace and of its
+ * side traces; NULL with an exception. */
 PyObject *front_plans_list(const Trace *t);
 
 /* -- launch.c ------------------------------------------------------------------------ */

@@ -184,7 +184,8 @@ truth_of(Lower *L, const FrontValue *v, bool negate, FrontValue *out)
     return front_give(L, r, LAYOUT_C, true, out);
 }
 
-/* -- Operators ----------------------------------------------------------------------------------- */
+/* -- Operators -----------------------------------------------------------------------------------
+ */
 
 /* x ** number, where NumPy has short ways. */
 static const char *
@@ -256,7 +257,8 @@ front_lower_operator(Lower *L, FrontValue *out)
     }
 }
 
-/* -- Numbers ----------------------------------------------------------------------------------------- */
+/* -- Numbers
+ * ----------------------------------------------------------------------------------------- */
 
 bool
 front_lower_truth(Lower *L, TapeRef a, FrontValue *out)
@@ -306,7 +308,8 @@ front_lower_cast(Lower *L, TapeRef a, int typenum, bool copy, FrontValue *out)
     return r != 0 && front_give(L, r, front_copy_order(L, &v), true, out);
 }
 
-/* -- where and clip --------------------------------------------------------------------------------------- */
+/* -- where and clip
+ * --------------------------------------------------------------------------------------- */
 
 bool
 front_lower_where(Lower *L, FrontValue *out)
@@ -314,7 +317,7 @@ front_lower_where(Lower *L, FrontValue *out)
     TapeRef arg[3];
     FrontValue v[3];
     CcRef ref[3];
-    CcDtype dt = front_dtype(L->t->meta[L->in->dst - 1].dtype);         /* follows from the operands */
+    CcDtype dt = front_dtype(L->t->meta[L->in->dst - 1].dtype); /* follows from the operands */
 
     if (!front_args(L, "condition x y", arg)) {
         return false;
@@ -343,8 +346,8 @@ absent(const Lower *L, TapeRef ref)
     return ref == TAPE_NULL || front_const(L, ref) == Py_None;
 }
 
-/* An array of bounds wins unless x is beyond it or a NaN: so it gives its sign to zeros. Between two
- * numbers x wins where it is equal. A bound that is NaN gives NaN in both. */
+/* An array of bounds wins unless x is beyond it or a NaN: so it gives its sign to zeros. Between
+ * two numbers x wins where it is equal. A bound that is NaN gives NaN in both. */
 static CcRef
 clip_side(Lower *L, CcRef x, CcRef bound, bool low, bool numbers)
 {

@@ -29,7 +29,8 @@ typedef struct {
     uint8_t nshape;
 } Cut;
 
-/* -- Reading a key ---------------------------------------------------------------------------------- */
+/* -- Reading a key
+ * ---------------------------------------------------------------------------------- */
 
 static bool
 const_bound(PyObject *obj, Bound *b)
@@ -124,7 +125,8 @@ read_key(const Lower *L, TapeRef key, Item *item)
     return n;
 }
 
-/* -- Basic indexing ------------------------------------------------------------------------------- */
+/* -- Basic indexing -------------------------------------------------------------------------------
+ */
 
 /* A bound as NumPy counts it, on an axis so long that nothing is clipped; `edge` 1: it must be an
  * element itself. */
@@ -244,7 +246,8 @@ lower_basic(Lower *L, const FrontValue *v, const Item *item, int n, FrontValue *
     return front_give(L, r, v->order, number, out);
 }
 
-/* -- One array of places ------------------------------------------------------------------------------ */
+/* -- One array of places
+ * ------------------------------------------------------------------------------ */
 
 static bool
 lower_gather(Lower *L, const FrontValue *v, TapeRef places, uint8_t axis, FrontValue *out)

@@ -13,7 +13,8 @@ result_dtype(const Lower *L)
     return front_dtype(L->t->meta[L->in->dst - 1].dtype);
 }
 
-/* -- From numbers ---------------------------------------------------------------------------------- */
+/* -- From numbers
+ * ---------------------------------------------------------------------------------- */
 
 /* dtype=, order= and device= as they are when nobody asks for anything but a known dtype. */
 static bool
@@ -129,7 +130,8 @@ lower_arange(Lower *L, FrontValue *out)
     return front_give(L, r, LAYOUT_C, true, out);
 }
 
-/* -- From parts ---------------------------------------------------------------------------------------- */
+/* -- From parts
+ * ---------------------------------------------------------------------------------------- */
 
 /* The parts in the result's dtype; `stack`: each gets a new axis. Returns their number, 0 = no. */
 static uint32_t

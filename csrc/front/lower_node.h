@@ -1,21 +1,21 @@
 /* front/lower_node.h - what the files lower*.c share: the graph being built, values, operands.
  *
- * A function returns false (or 0) when the row is no kernel; `why` then has the reason. NumPy itself
- * is asked for the dtypes of ufuncs, so promotion has one source. */
+ * A function returns false (or 0) when the row is no kernel; `why` then has the reason. NumPy
+ * itself is asked for the dtypes of ufuncs, so promotion has one source. */
 #ifndef FRONT_LOWER_NODE_H
 #define FRONT_LOWER_NODE_H
 
 #include "../ir/build.h"
 #include "lower.h"
 
-enum { FRONT_NO_ORDER = 0 };            /* of a row stretched along other axes: ufuncs do not look at it */
+enum { FRONT_NO_ORDER = 0 }; /* of a row stretched along other axes: ufuncs do not look at it */
 
 /* What a register holds while its run is lowered. */
 typedef struct {
-    CcRef ref;                          /* 0: a Python number, which becomes a node with its dtype */
+    CcRef ref; /* 0: a Python number, which becomes a node with its dtype */
     TapeRef src;                        /* Python numbers: where it is */
     uint8_t form;                       /* TapeForm; NONE = not known here */
-    uint8_t order;                      /* LAYOUT_C or _F: as it would lie in memory; _STRIDED: unknown */
+    uint8_t order; /* LAYOUT_C or _F: as it would lie in memory; _STRIDED: unknown */
     int16_t dtype;                      /* NumPy type number */
     bool fresh;                         /* memory of its own for all sizes: may be a result */
 } FrontValue;
@@ -65,8 +65,8 @@ int front_items(const Lower *L, TapeRef ref, TapeRef *item, int max);
 /* A constant axis or tuple of axes as a mask that is not empty. */
 bool front_axes(Lower *L, TapeRef ref, uint8_t ndim, uint64_t *axes);
 
-/* A constant operand or a tuple, list or slice of such as an object: new reference; NULL = it is not
- * constant, no exception. */
+/* A constant operand or a tuple, list or slice of such as an object: new reference; NULL = it is
+ * not constant, no exception. */
 PyObject *front_object(const Lower *L, TapeRef ref);
 
 /* A size that is a constant or, if it is a Python int at run time, a symbol; 0 = none. `example` is
@@ -98,8 +98,8 @@ const TapeIns *front_row_of(const Lower *L, TapeRef ref);
 /* The type number of a dtype operand: a constant, or `.dtype` of an array; -1 = not known. */
 int front_dtype_operand(const Lower *L, TapeRef ref);
 
-/* Dims of a shape operand: a size, a tuple of them, or `.shape` of an array. `example` has the sizes
- * while recording, `ndim` of them. False = not known. */
+/* Dims of a shape operand: a size, a tuple of them, or `.shape` of an array. `example` has the
+ * sizes while recording, `ndim` of them. False = not known. */
 bool front_shape(Lower *L, TapeRef ref, uint8_t ndim, const int64_t *example, CcDim *dim);
 
 /* A result: dtype from its node. */
@@ -123,7 +123,8 @@ bool front_lower_row(Lower *L, FrontValue *out);                /* lower_row.c *
 bool front_lower_ufunc(Lower *L, const char *name, const TapeRef *arg, uint32_t n, FrontValue *out);
 bool front_lower_operator(Lower *L, FrontValue *out);           /* BINARY UNARY COMPARE */
 bool front_lower_truth(Lower *L, TapeRef a, FrontValue *out);
-bool front_lower_number(Lower *L, TapeRef a, uint8_t form, FrontValue *out);    /* float(x), x.item() */
+bool front_lower_number(Lower *L, TapeRef a, uint8_t form,
+                        FrontValue *out); /* float(x), x.item() */
 bool front_lower_cast(Lower *L, TapeRef a, int typenum, bool copy, FrontValue *out);
 bool front_lower_where(Lower *L, FrontValue *out);
 bool front_lower_clip(Lower *L, FrontValue *out);

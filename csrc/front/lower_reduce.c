@@ -95,7 +95,8 @@ read_call(Lower *L, const RedRow *row, RedCall *c)
     return read_axes(L, arg[RED_AXIS], c) && (!typed || read_dtype(L, arg[RED_DTYPE], &c->dtype));
 }
 
-/* -- Rules --------------------------------------------------------------------------------------- */
+/* -- Rules ---------------------------------------------------------------------------------------
+ */
 
 /* What NumPy adds up in: small integers widen, and so do bools. */
 static CcDtype

@@ -174,7 +174,8 @@ lower_copy(Lower *L, FrontValue *out)
     return front_give(L, v.ref, method ? LAYOUT_C : front_copy_order(L, &v), true, out);
 }
 
-/* -- Axes ------------------------------------------------------------------------------------------ */
+/* -- Axes
+ * ------------------------------------------------------------------------------------------ */
 
 static bool
 permuted(Lower *L, const FrontValue *v, const uint8_t *perm, FrontValue *out)
@@ -342,7 +343,8 @@ lower_squeeze(Lower *L, FrontValue *out)
     return front_give(L, cc_build_reshape(L->g, v.ref, n, dim, &L->st), v.order, false, out);
 }
 
-/* -- Elements ------------------------------------------------------------------------------------------ */
+/* -- Elements
+ * ------------------------------------------------------------------------------------------ */
 
 static bool
 lower_flip(Lower *L, FrontValue *out)
@@ -413,7 +415,8 @@ lower_roll(Lower *L, FrontValue *out)
     return front_give(L, r, front_copy_order(L, &v), true, out);
 }
 
-/* -- Dispatch --------------------------------------------------------------------------------------------- */
+/* -- Dispatch
+ * --------------------------------------------------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -460,7 +463,8 @@ front_lower_attribute(Lower *L, FrontValue *out)
     return turn_axes(L, &v, !all, out);
 }
 
-/* -- Matrix products ------------------------------------------------------------------------------------------ */
+/* -- Matrix products
+ * ------------------------------------------------------------------------------------------ */
 
 /* Leading axes of a and b made equal. */
 static bool

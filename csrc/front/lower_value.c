@@ -1,4 +1,5 @@
-/* front/lower_value.c - operands of rows as nodes: parameters, constants, Python numbers (NEP 50). */
+/* front/lower_value.c - operands of rows as nodes: parameters, constants, Python numbers (NEP 50).
+ */
 #include "npy.h"
 
 #include "../base/mem.h"
@@ -151,7 +152,8 @@ front_value(Lower *L, TapeRef ref, FrontValue *out)
     return true;
 }
 
-/* -- Python numbers ------------------------------------------------------------------------------ */
+/* -- Python numbers ------------------------------------------------------------------------------
+ */
 
 static const struct {
     int64_t min, max;
@@ -248,7 +250,8 @@ front_as(Lower *L, const FrontValue *v, CcDtype dt)
     return r;
 }
 
-/* -- Constants --------------------------------------------------------------------------------------- */
+/* -- Constants
+ * --------------------------------------------------------------------------------------- */
 
 PyObject *
 front_const(const Lower *L, TapeRef ref)
@@ -489,7 +492,8 @@ front_axes(Lower *L, TapeRef ref, uint8_t ndim, uint64_t *axes)
     return (ok && *axes != 0) || front_no(L, "an axis that is not known");
 }
 
-/* -- Results -------------------------------------------------------------------------------------------- */
+/* -- Results
+ * -------------------------------------------------------------------------------------------- */
 
 uint32_t
 front_wide_axes(const Lower *L, CcRef r)
@@ -579,7 +583,8 @@ front_give(Lower *L, CcRef r, uint8_t order, bool fresh, FrontValue *out)
     return true;
 }
 
-/* -- Dtypes of ufuncs -------------------------------------------------------------------------------------- */
+/* -- Dtypes of ufuncs
+ * -------------------------------------------------------------------------------------- */
 
 static PyObject *
 resolve_operand(const FrontValue *v)
@@ -635,7 +640,9 @@ front_resolve(Lower *L, const char *name, const FrontValue *v, uint32_t n, CcDty
     return ok || front_no(L, "dtypes without kernels");
 }
 
-/* -- Arguments ------------------------------------------------------------------------------------------------ */
+/* -- Arguments
+ * ------------------------------------------------------------------------------------------------
+ */
 
 /* Place of a parameter of this name in the list; -1 = none. */
 static int

@@ -11,7 +11,8 @@
 #include <string.h>
 
 static PyObject *known;                 /* dict: callable -> None, pure array functions */
-static PyObject *known_fresh;           /* dict: callable -> None, pure functions that make arrays from numbers */
+static PyObject
+    *known_fresh; /* dict: callable -> None, pure functions that make arrays from numbers */
 static PyObject *dispatcher_type;       /* type of np.sum and the like */
 static PyObject *dtype_meta;            /* np.dtype's metaclass: classes of dtypes */
 static PyObject *generic_type;
@@ -235,7 +236,8 @@ front_knows(PyObject *callable)
                         || PyDict_Contains(known_fresh, callable) == 1);
 }
 
-/* -- Classes of operations ------------------------------------------------------------------------ */
+/* -- Classes of operations ------------------------------------------------------------------------
+ */
 
 static bool
 is_arrayish(PyObject *o)
@@ -311,7 +313,8 @@ is_warner(const char *name)
     return strcmp(name, "mean") == 0 || strcmp(name, "var") == 0 || strcmp(name, "std") == 0;
 }
 
-/* mean, var, std with arguments that may warn: `ddof` and `where`, or so many that they may be there. */
+/* mean, var, std with arguments that may warn: `ddof` and `where`, or so many that they may be
+ * there. */
 static bool
 may_warn(PyObject *const *a, uint32_t n, PyObject *kwnames)
 {
@@ -400,7 +403,7 @@ classify_getattr(PyObject *obj, PyObject *name)
 static bool
 is_inplace(uint32_t oparg, PyObject *target)
 {
-    return oparg >= 13 && front_is_array(target);       /* NB_INPLACE_*: a scalar gives a new object */
+    return oparg >= 13 && front_is_array(target); /* NB_INPLACE_*: a scalar gives a new object */
 }
 
 FrontKind
@@ -440,7 +443,8 @@ front_classify(CallKind kind, uint32_t oparg, PyObject *const *a, uint32_t n, Py
     }
 }
 
-/* -- Arrays ------------------------------------------------------------------------------------------ */
+/* -- Arrays
+ * ------------------------------------------------------------------------------------------ */
 
 static uint8_t
 layout_of(PyArrayObject *a)
@@ -457,7 +461,8 @@ front_layout(PyObject *array)
     return layout_of((PyArrayObject *)array);
 }
 
-/* Elements that lie on each other have no order: NumPy's functions differ in what they make of them. */
+/* Elements that lie on each other have no order: NumPy's functions differ in what they make of
+ * them. */
 uint8_t
 front_memory_order(PyObject *array)
 {
@@ -503,9 +508,9 @@ front_matches(PyObject *array, const TapeArr *want)
 {
     PyArrayObject *a = (PyArrayObject *)array;
 
-    if (!PyArray_CheckExact(array) || PyArray_TYPE(a) != want->dtype
-            || PyArray_NDIM(a) != want->ndim || !PyArray_ISNBO(PyArray_DESCR(a)->byteorder) || layout_of(a) != want->layout
-            || PyArray_ISWRITEABLE(a) != want->writeable) {
+    if (!PyArray_CheckExact(array) || PyArray_TYPE(a) != want->dtype ||
+        PyArray_NDIM(a) != want->ndim || !PyArray_ISNBO(PyArray_DESCR(a)->byteorder) ||
+        layout_of(a) != want->layout || PyArray_ISWRITEABLE(a) != want->writeable) {
         return false;
     }
     for (int i = 0; i < want->ndim; i++) {
@@ -560,7 +565,8 @@ front_result(PyObject *obj, int16_t *dtype, int16_t *ndim)
     }
 }
 
-/* -- Floating-point errors ------------------------------------------------------------------------------ */
+/* -- Floating-point errors
+ * ------------------------------------------------------------------------------ */
 
 static const char *const fp_kind[] = {"divide", "over", "under", "invalid"};
 

@@ -10,11 +10,11 @@
 #include "frame.h"
 
 typedef enum {
-    CONT_NONE,                          /* innermost frame: at `unit`, not in a call */
-    CONT_CALL,                          /* push the result */
-    CONT_INIT,                          /* __init__: must be None, push `extra` (the instance) */
-    CONT_DISCARD,                       /* drop the result */
-    CONT_GETATTR,                       /* property: push the result; arg 1: as a method pair with NULL */
+    CONT_NONE,    /* innermost frame: at `unit`, not in a call */
+    CONT_CALL,    /* push the result */
+    CONT_INIT,    /* __init__: must be None, push `extra` (the instance) */
+    CONT_DISCARD, /* drop the result */
+    CONT_GETATTR, /* property: push the result; arg 1: as a method pair with NULL */
     CONT__COUNT
 } FrameCont;
 

@@ -1,4 +1,5 @@
-/* py/compat.h - functions that CPython exports under other names, or without a public declaration. */
+/* py/compat.h - functions that CPython exports under other names, or without a public declaration.
+ */
 #ifndef PY_COMPAT_H
 #define PY_COMPAT_H
 

@@ -141,7 +141,11 @@ void py_arg_load_attr(int oparg, int *name, bool *method);
 /* where FOR_ITER jumps; the iterator is popped there */
 /* Locals that an instruction stores or deletes: how many, and which. */
 int py_stored_locals(int opcode, int oparg, int *a, int *b);
-typedef enum { PY_INTRINSIC_OTHER, PY_INTRINSIC_LIST_TO_TUPLE, PY_INTRINSIC_UNARY_POSITIVE } PyIntrinsic;
+typedef enum {
+    PY_INTRINSIC_OTHER,
+    PY_INTRINSIC_LIST_TO_TUPLE,
+    PY_INTRINSIC_UNARY_POSITIVE
+} PyIntrinsic;
 PyIntrinsic py_intrinsic_1(int oparg);  /* what CALL_INTRINSIC_1 does */
 int py_for_iter_exhausted(int next, int oparg);
 

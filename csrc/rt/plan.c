@@ -78,7 +78,7 @@ plan_fill(CcPlan *p, CcStatus *st)
 }
 
 CcPlan *
-cc_plan_new(const CcGraph *g, CcStatus *st)
+rt_plan_new(const CcGraph *g, CcStatus *st)
 {
     CcPlan *p = cc_calloc(1, sizeof(*p));
 
@@ -89,14 +89,14 @@ cc_plan_new(const CcGraph *g, CcStatus *st)
     p->g = g;
     p->vec = kern_vec_table();
     if (!pass_fuse(g, &p->groups, st) || !plan_fill(p, st)) {
-        cc_plan_free(p);
+        rt_plan_free(p);
         return NULL;
     }
     return p;
 }
 
 void
-cc_plan_free(CcPlan *p)
+rt_plan_free(CcPlan *p)
 {
     if (p == NULL) {
         return;
@@ -114,19 +114,19 @@ cc_plan_free(CcPlan *p)
 }
 
 uint32_t
-cc_plan_ngroups(const CcPlan *p)
+rt_plan_ngroups(const CcPlan *p)
 {
     return p->groups.ngroup;
 }
 
 const CcGroup *
-cc_plan_group(const CcPlan *p, uint32_t group)
+rt_plan_group(const CcPlan *p, uint32_t group)
 {
     return &p->groups.group[group];
 }
 
 const GenLoop *
-cc_plan_loop(const CcPlan *p, uint32_t group)
+rt_plan_loop(const CcPlan *p, uint32_t group)
 {
     bool loop = p->groups.group[group].kind == CC_GROUP_LOOP;
 
@@ -134,14 +134,14 @@ cc_plan_loop(const CcPlan *p, uint32_t group)
 }
 
 void
-cc_plan_set_body(CcPlan *p, uint32_t group, CcBodyFn flat, CcBodyFn row)
+rt_plan_set_body(CcPlan *p, uint32_t group, CcBodyFn flat, CcBodyFn row)
 {
     p->body[group].flat = flat;
     p->body[group].row = row != NULL ? row : flat;
 }
 
 bool
-cc_plan_source(const CcPlan *p, CcBuf *out, CcStatus *st)
+rt_plan_source(const CcPlan *p, CcBuf *out, CcStatus *st)
 {
     uint32_t n = 0;
     const GenLoop **loop = cc_calloc(p->groups.ngroup, sizeof(*loop));
@@ -151,8 +151,8 @@ cc_plan_source(const CcPlan *p, CcBuf *out, CcStatus *st)
         return cc_fail(st, CC_REASON_NO_MEMORY, "the C of %u groups", p->groups.ngroup);
     }
     for (uint32_t k = 0; k < p->groups.ngroup; k++) {
-        if (cc_plan_loop(p, k) != NULL) {
-            loop[n++] = cc_plan_loop(p, k);
+        if (rt_plan_loop(p, k) != NULL) {
+            loop[n++] = rt_plan_loop(p, k);
         }
     }
     ok = n == 0 || gen_unit(out, loop, n, st);
@@ -161,12 +161,12 @@ cc_plan_source(const CcPlan *p, CcBuf *out, CcStatus *st)
 }
 
 bool
-cc_plan_link(CcPlan *p, CcFindFn find, void *ctx)
+rt_plan_link(CcPlan *p, CcFindFn find, void *ctx)
 {
     for (int set = 0; set < 2; set++) {                 /* look all up before one is set */
         uint32_t n = 0;
         for (uint32_t k = 0; k < p->groups.ngroup; k++) {
-            const GenLoop *loop = cc_plan_loop(p, k);
+            const GenLoop *loop = rt_plan_loop(p, k);
             char name[24];
             if (loop == NULL) {
                 continue;
@@ -181,7 +181,7 @@ cc_plan_link(CcPlan *p, CcFindFn find, void *ctx)
                 return false;
             }
             if (set) {
-                cc_plan_set_body(p, k, flat, row);
+                rt_plan_set_body(p, k, flat, row);
             }
             n++;
         }
@@ -192,7 +192,7 @@ cc_plan_link(CcPlan *p, CcFindFn find, void *ctx)
 /* -- Binding --------------------------------------------------------------- */
 
 void
-cc_binding_init(CcBinding *b)
+rt_binding_init(CcBinding *b)
 {
     memset(b, 0, sizeof(*b));
 }
@@ -212,13 +212,13 @@ binding_drop_arrays(CcBinding *b)
 }
 
 void
-cc_binding_fini(CcBinding *b)
+rt_binding_fini(CcBinding *b)
 {
     binding_drop_arrays(b);
     cc_free(b->loop);
     cc_free(b->raw_arena);
     cc_free(b->raw_work);
-    cc_binding_init(b);
+    rt_binding_init(b);
 }
 
 static bool
@@ -359,7 +359,7 @@ bind_outputs(const CcGraph *g, CcBinding *b)
 }
 
 bool
-cc_plan_bind(const CcPlan *p, const CcArgIn *params, CcBinding *b, CcStatus *st)
+rt_plan_bind(const CcPlan *p, const CcArgIn *params, CcBinding *b, CcStatus *st)
 {
     if (!binding_fit(p, b, st)) {
         return false;
@@ -705,7 +705,7 @@ run_fault_bits(uint32_t rt)
 }
 
 bool
-cc_plan_run(const CcPlan *p, const CcArgIn *params, const CcArgIn *outs, CcBinding *b,
+rt_plan_run(const CcPlan *p, const CcArgIn *params, const CcArgIn *outs, CcBinding *b,
             const CcRunOptions *opt, CcFaults *faults, CcStatus *st)
 {
     static const CcRunOptions none = {0};

@@ -1,10 +1,10 @@
 /* rt/plan.h - a graph made ready to run: groups, their programs, memory; then call after call.
  *
- *     cc_plan_new()     once per graph: fuse, lower
- *     cc_plan_bind()    per call: sizes from the parameters, guards, shapes of the results, memory
- *     cc_plan_run()     the work: results go to memory of the caller
+ *     rt_plan_new()     once per graph: fuse, lower
+ *     rt_plan_bind()    per call: sizes from the parameters, guards, shapes of the results, memory
+ *     rt_plan_run()     the work: results go to memory of the caller
  *
- * A plan does not change after cc_plan_set_body(); any number of threads may run it at once, each
+ * A plan does not change after rt_plan_set_body(); any number of threads may run it at once, each
  * with its own CcBinding. The graph must outlive the plan. Nothing here knows Python. */
 #ifndef CC_RT_PLAN_H
 #define CC_RT_PLAN_H
@@ -56,38 +56,38 @@ typedef struct {
     CcRef node;                         /* a fault root of the first group with a fault; 0 none */
 } CcFaults;
 
-CcPlan *cc_plan_new(const CcGraph *g, CcStatus *st);
-void cc_plan_free(CcPlan *p);
+CcPlan *rt_plan_new(const CcGraph *g, CcStatus *st);
+void rt_plan_free(CcPlan *p);
 
-void cc_binding_init(CcBinding *b);
-void cc_binding_fini(CcBinding *b);
+void rt_binding_init(CcBinding *b);
+void rt_binding_fini(CcBinding *b);
 
 /* BAD_OPERANDS: a guard on sizes does not hold. params: one per CcGraph.param. */
-bool cc_plan_bind(const CcPlan *p, const CcArgIn *params, CcBinding *b, CcStatus *st);
+bool rt_plan_bind(const CcPlan *p, const CcArgIn *params, CcBinding *b, CcStatus *st);
 
 /* outs: one per output, of the shapes that bind computed; C order where the output is not
  * `ordered`. On failure (NO_MEMORY, INTERRUPTED, an extern's) results are undefined. */
-bool cc_plan_run(const CcPlan *p, const CcArgIn *params, const CcArgIn *outs, CcBinding *b,
+bool rt_plan_run(const CcPlan *p, const CcArgIn *params, const CcArgIn *outs, CcBinding *b,
                  const CcRunOptions *opt, CcFaults *faults, CcStatus *st);
 
 /* -- Backends -------------------------------------------------------------- */
 
-uint32_t cc_plan_ngroups(const CcPlan *p);
-const CcGroup *cc_plan_group(const CcPlan *p, uint32_t group);
+uint32_t rt_plan_ngroups(const CcPlan *p);
+const CcGroup *rt_plan_group(const CcPlan *p, uint32_t group);
 
 /* One C text with the loops of the plan worth compiling; empty when there are none. */
-bool cc_plan_source(const CcPlan *p, CcBuf *out, CcStatus *st);
+bool rt_plan_source(const CcPlan *p, CcBuf *out, CcStatus *st);
 
 /* Take the bodies from the object made of that text; find: the address of a function, NULL = it is
  * not there. False: one is missing, the plan is as it was. No run of the plan may be active. */
 typedef CcBodyFn (*CcFindFn)(void *ctx, const char *name);
-bool cc_plan_link(CcPlan *p, CcFindFn find, void *ctx);
+bool rt_plan_link(CcPlan *p, CcFindFn find, void *ctx);
 
 /* The program of a LOOP group that computes something; NULL: nothing to compile. */
-const GenLoop *cc_plan_loop(const CcPlan *p, uint32_t group);
+const GenLoop *rt_plan_loop(const CcPlan *p, uint32_t group);
 
 /* Compiled bodies of a LOOP group; row may be NULL when mask_row == mask_flat. flat NULL: the
  * interpreter. */
-void cc_plan_set_body(CcPlan *p, uint32_t group, CcBodyFn flat, CcBodyFn row);
+void rt_plan_set_body(CcPlan *p, uint32_t group, CcBodyFn flat, CcBodyFn row);
 
 #endif

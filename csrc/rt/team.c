@@ -274,9 +274,10 @@ gomp_symbol(void *library)
     return fn;
 }
 
-/* Find GOMP_parallel: in the global scope, or in a libgomp loaded privately (wheels rename it). None
- * is loaded for us: nobody else's threads are then in the process, and our own pool waits for the
- * work instead of for every worker, which on a busy machine is a scheduler's slice per region. */
+/* Find GOMP_parallel: in the global scope, or in a libgomp loaded privately (wheels rename it).
+ * None is loaded for us: nobody else's threads are then in the process, and our own pool waits for
+ * the work instead of for every worker, which on a busy machine is a scheduler's slice per region.
+ */
 static GompParallel
 gomp_resolve(void)
 {

@@ -207,8 +207,8 @@ call_unpack(PyObject *seq, Py_ssize_t n)
         v = PyIter_Next(it);
         if (v == NULL) {
             if (!PyErr_Occurred()) {
-                PyErr_Format(PyExc_ValueError, "not enough values to unpack (expected %zd, got %zd)",
-                             n, i);
+                PyErr_Format(PyExc_ValueError,
+                             "not enough values to unpack (expected %zd, got %zd)", n, i);
             }
             Py_CLEAR(res);
             break;
@@ -240,8 +240,9 @@ call_unpack_ex(PyObject *seq, Py_ssize_t before, Py_ssize_t after)
     }
     Py_ssize_t len = PyList_GET_SIZE(all);
     if (len < before + after) {
-        PyErr_Format(PyExc_ValueError, "not enough values to unpack (expected at least %zd, got %zd)",
-                     before + after, len);
+        PyErr_Format(PyExc_ValueError,
+                     "not enough values to unpack (expected at least %zd, got %zd)", before + after,
+                     len);
         goto done;
     }
     res = PyTuple_New(before + 1 + after);
@@ -360,7 +361,8 @@ call_vector(PyObject *const *a, uint32_t n, PyObject *kwnames)
 {
     size_t nkw = kwnames == NULL ? 0 : (size_t)PyTuple_GET_SIZE(kwnames);
 
-    return PyObject_Vectorcall(a[0], a + 1, (n - 1 - nkw) | PY_VECTORCALL_ARGUMENTS_OFFSET, kwnames);
+    return PyObject_Vectorcall(a[0], a + 1, (n - 1 - nkw) | PY_VECTORCALL_ARGUMENTS_OFFSET,
+                               kwnames);
 }
 
 /* Only dispatches. */

@@ -1,7 +1,7 @@
 /* tape/describe.c - a row in the words of the program, for explain(), logs and warnings.
  *
- * A value is named by the way that leads to it (argument 'x', global 'np', x.weight, x[0]), found by
- * following the loads of the tape backwards; what an operation made is named by the operation.
+ * A value is named by the way that leads to it (argument 'x', global 'np', x.weight, x[0]), found
+ * by following the loads of the tape backwards; what an operation made is named by the operation.
  * Nothing here runs the program's code. */
 #include "text.h"
 
@@ -68,8 +68,9 @@ put_input(CcBuf *b, const Trace *t, uint32_t reg)
 static void
 put_callee(CcBuf *b, PyObject *obj)
 {
-    bool quiet = obj != NULL && !(Py_TYPE(obj)->tp_flags & Py_TPFLAGS_HEAPTYPE)
-        && Py_TYPE(obj)->tp_getattro == PyObject_GenericGetAttr;        /* asking runs no Python code */
+    bool quiet =
+        obj != NULL && !(Py_TYPE(obj)->tp_flags & Py_TPFLAGS_HEAPTYPE) &&
+        Py_TYPE(obj)->tp_getattro == PyObject_GenericGetAttr; /* asking runs no Python code */
     PyObject *name = quiet ? PyObject_GetAttrString(obj, "__name__") : NULL;
 
     PyErr_Clear();

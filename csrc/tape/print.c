@@ -70,7 +70,8 @@ static void
 put_virts(CcBuf *b, const Trace *t)
 {
     static const char *const name[VIRT__COUNT] = {
-        "tuple", "list", "dict", "slice", "cell", "method", "function", "seqiter", "rangeiter", "calliter",
+        "tuple",  "list",     "dict",    "slice",     "cell",
+        "method", "function", "seqiter", "rangeiter", "calliter",
     };
     for (uint32_t i = 0; i < t->nvirt; i++) {
         cc_buf_printf(b, "virt v%u = %s#%u(", i + 1, name[t->virt[i].kind], t->virt[i].id);
@@ -151,7 +152,8 @@ put_row(CcBuf *b, const Trace *t, const TapeIns *in)
         cc_buf_printf(b, " %u", in->aux);
     }
     if (in->op == TAPE_RCALL) {
-        cc_buf_printf(b, " at %u pop %u%s", in->unit, in->pop, in->flags & TAPE_NOFRAME ? " noframe" : "");
+        cc_buf_printf(b, " at %u pop %u%s", in->unit, in->pop,
+                      in->flags & TAPE_NOFRAME ? " noframe" : "");
         if (in->alt) {
             cc_buf_printf(b, " else S%u", in->alt - 1);
         }

@@ -14,7 +14,7 @@
 
 /* -- References --------------------------------------------------------------- */
 
-typedef uint32_t TapeRef;               /* kind in the top 4 bits, index below; 0 = NULL, an unbound slot */
+typedef uint32_t TapeRef; /* kind in the top 4 bits, index below; 0 = NULL, an unbound slot */
 enum { TAPE_NULL = 0, TAPE_REG = 1, TAPE_CONST = 2, TAPE_VIRT = 3 };
 #define TAPE_REF(kind, index) ((TapeRef)(kind) << 28 | (TapeRef)(index))
 #define TAPE_KIND(ref) ((ref) >> 28)
@@ -47,7 +47,12 @@ typedef struct {
 extern const TapeRowInfo tape_row_info[TAPE__COUNT];
 extern const char *const tape_call_name[DO__COUNT];
 
-enum { TAPE_FUNC_CLOSURE, TAPE_FUNC_DEFAULT, TAPE_FUNC_KWDEFAULT, TAPE_FUNC_GLOBALS };  /* sub of LDFUNC */
+enum {
+    TAPE_FUNC_CLOSURE,
+    TAPE_FUNC_DEFAULT,
+    TAPE_FUNC_KWDEFAULT,
+    TAPE_FUNC_GLOBALS
+}; /* sub of LDFUNC */
 
 /* RCALL flags, in `flags` */
 enum { TAPE_NOFRAME = 1,                /* the operation cannot look at frames or run Python code */
@@ -57,14 +62,14 @@ enum { TAPE_NOFRAME = 1,                /* the operation cannot look at frames o
 typedef struct {
     uint8_t op, sub;
     uint8_t flags;
-    uint8_t pop;                        /* RCALL: operands that leave the stack of the innermost frame */
+    uint8_t pop; /* RCALL: operands that leave the stack of the innermost frame */
     uint16_t n;                         /* operands */
     uint16_t kw;                        /* calls: constant index of kwnames, 0 = none */
     uint32_t dst;                       /* register + 1; 0 = none */
     uint32_t arg, aux;
     uint32_t check;                     /* calls: index of the result check, 0 = none */
-    uint32_t unit;                      /* RCALL: unit of the instruction, behind its EXTENDED_ARGs */
-    uint32_t alt;                       /* RCALL.NEXT: snapshot + 1 of the outcome that was not recorded */
+    uint32_t unit; /* RCALL: unit of the instruction, behind its EXTENDED_ARGs */
+    uint32_t alt;  /* RCALL.NEXT: snapshot + 1 of the outcome that was not recorded */
     uint32_t where;                     /* index of the place, for reports */
     uint64_t cache;                     /* inline cache; the only part written after READY */
 } TapeIns;
@@ -89,25 +94,28 @@ typedef struct {
  * examples: guards fix only what TapeArr and TapeCheck say. */
 typedef enum { META_NONE, META_ARRAY, META_SCALAR, META_INT, META_FLOAT, META_BOOL } TapeForm;
 typedef struct {
-    uint8_t form;                       /* TapeForm; SCALAR: a NumPy scalar; INT FLOAT BOOL: Python's */
+    uint8_t form; /* TapeForm; SCALAR: a NumPy scalar; INT FLOAT BOOL: Python's */
     uint8_t ndim, layout;               /* TapeLayout, arrays only */
-    uint8_t order;                      /* LAYOUT_C or _F: axes from far to near in memory, or back */
+    uint8_t order; /* LAYOUT_C or _F: axes from far to near in memory, or back */
     bool view;                          /* of memory that another object owns */
     int16_t dtype;                      /* NumPy type number; arrays and scalars */
-    int64_t dim[TAPE_MAX_NDIM];         /* INT: dim[0] is the number, INT64_MIN when it is too big */
+    int64_t dim[TAPE_MAX_NDIM]; /* INT: dim[0] is the number, INT64_MIN when it is too big */
 } TapeMeta;
 
 /* -- Virtual objects ----------------------------------------------------------- */
 
 typedef enum {
-    VIRT_TUPLE, VIRT_LIST, VIRT_DICT,   /* dict: key, value, key, value ... */
-    VIRT_SLICE, VIRT_CELL,              /* cell: one field, may be NULL */
-    VIRT_METHOD,                        /* function, self */
-    VIRT_FUNCTION,                      /* code, globals, qualname, defaults, kwdefaults, annotations, closure */
-    VIRT_SEQITER,                       /* container, next index (constant): of an exact list or tuple */
-    VIRT_RANGEITER,                     /* start, stop, step (constants) */
-    VIRT_CALLITER,                      /* virtual list of all items, next index (constant), callable, its arguments:
-                                           zip, enumerate, reversed of known items */
+    VIRT_TUPLE,
+    VIRT_LIST,
+    VIRT_DICT, /* dict: key, value, key, value ... */
+    VIRT_SLICE,
+    VIRT_CELL,      /* cell: one field, may be NULL */
+    VIRT_METHOD,    /* function, self */
+    VIRT_FUNCTION,  /* code, globals, qualname, defaults, kwdefaults, annotations, closure */
+    VIRT_SEQITER,   /* container, next index (constant): of an exact list or tuple */
+    VIRT_RANGEITER, /* start, stop, step (constants) */
+    VIRT_CALLITER,  /* virtual list of all items, next index (constant), callable, its arguments:
+                       zip, enumerate, reversed of known items */
     VIRT__COUNT
 } VirtKind;
 
@@ -123,9 +131,10 @@ typedef struct {
 typedef struct {
     uint32_t code;                      /* constant */
     TapeRef func, extra;
-    int32_t unit, next;                 /* innermost: unit = next to run; outer: suspended in unit..next */
+    int32_t unit, next; /* innermost: unit = next to run; outer: suspended in unit..next */
     uint8_t cont, cont_arg;             /* FrameCont of py/chain.h */
-    uint32_t nlocals, nstack, slot;     /* slots in opnd: all of localsplus, then the stack from the bottom */
+    uint32_t nlocals, nstack,
+        slot; /* slots in opnd: all of localsplus, then the stack from the bottom */
 } TapeFrame;
 
 typedef struct {
@@ -180,7 +189,7 @@ struct Trace {
     uint32_t failed;                    /* row that failed last, for reports */
     uint32_t running;                   /* activations that are in it */
     bool dead;                          /* unlinked: freed when the last activation ends */
-    uint8_t *keep;                      /* by register: needed at an anchor while a side trace runs; NULL = none */
+    uint8_t *keep; /* by register: needed at an anchor while a side trace runs; NULL = none */
     void *plan_owner;                   /* compiled plans; freed by the hook below */
     void (*plan_free)(void *);
     void *body_owner;                   /* code that the plans point into; freed after them */
@@ -195,7 +204,8 @@ uint32_t tape_count(const Trace *t);    /* itself and all side traces below */
 
 /* Do one operation of call.def. New reference, NULL with an exception. Operations that have no
  * result give None. NEXT at the end gives tape_end_borrow(). */
-PyObject *tape_call(CallKind kind, uint32_t oparg, PyObject *const *a, uint32_t n, PyObject *kwnames);
+PyObject *tape_call(CallKind kind, uint32_t oparg, PyObject *const *a, uint32_t n,
+                    PyObject *kwnames);
 int tape_call_setup(void);              /* interned names, the END object; once at import */
 PyObject *tape_end_borrow(void);
 

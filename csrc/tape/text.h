@@ -6,6 +6,7 @@
 
 #include "../base/buf.h"
 
-void tape_put_object(CcBuf *b, PyObject *obj);  /* a constant: short repr, or <name>; NULL is "NULL" */
+void tape_put_object(CcBuf *b,
+                     PyObject *obj); /* a constant: short repr, or <name>; NULL is "NULL" */
 
 #endif

@@ -29,7 +29,8 @@ give(Recorder *r, const BuiltinCall *c, PyObject *res, TapeRef ref, bool *handle
 static bool
 is_number(PyObject *o)
 {
-    return PyLong_CheckExact(o) || PyFloat_CheckExact(o) || PyBool_Check(o) || PyComplex_CheckExact(o);
+    return PyLong_CheckExact(o) || PyFloat_CheckExact(o) || PyBool_Check(o) ||
+           PyComplex_CheckExact(o);
 }
 
 static bool
@@ -58,8 +59,8 @@ pure_call(Recorder *r, const BuiltinCall *c, TapeOp op, CallKind kind, bool *han
         ref[first + i] = c->ref[i];
     }
     *handled = true;
-    RecStatus st = rec_pure(r, op, kind, 0, real, ref, (uint32_t)c->n + first, c->kwnames, c->pop, &res,
-                            &out);
+    RecStatus st =
+        rec_pure(r, op, kind, 0, real, ref, (uint32_t)c->n + first, c->kwnames, c->pop, &res, &out);
     if (st == REC_OK) {
         rec_replace_steal(r, c->pop, res, out);
     }
@@ -268,7 +269,8 @@ bi_enumerate(Recorder *r, const BuiltinCall *c, bool *handled)
 {
     TapeRef item[64];
 
-    if (c->n != 1 || c->kwnames != NULL || r->opt.unroll > 64 || !is_known_sequence(r, c->real[0])) {
+    if (c->n != 1 || c->kwnames != NULL || r->opt.unroll > 64 ||
+        !is_known_sequence(r, c->real[0])) {
         return REC_OK;
     }
     Py_ssize_t n = items_of(r, c->real[0], c->ref[0], item);
@@ -315,7 +317,8 @@ bi_reversed(Recorder *r, const BuiltinCall *c, bool *handled)
 {
     TapeRef item[64], back[64];
 
-    if (c->n != 1 || c->kwnames != NULL || r->opt.unroll > 64 || !is_known_sequence(r, c->real[0])) {
+    if (c->n != 1 || c->kwnames != NULL || r->opt.unroll > 64 ||
+        !is_known_sequence(r, c->real[0])) {
         return REC_OK;
     }
     Py_ssize_t n = items_of(r, c->real[0], c->ref[0], item);
@@ -337,7 +340,9 @@ bi_sequence(Recorder *r, const BuiltinCall *c, bool *handled)
     }
     if (c->n == 0) {
         PyObject *empty = tuple ? PyTuple_New(0) : PyList_New(0);
-        TapeRef ref = empty == NULL ? TAPE_NULL : tuple ? rec_const(r, empty) : rec_virt(r, VIRT_LIST, NULL, 0);
+        TapeRef ref = empty == NULL ? TAPE_NULL
+                      : tuple       ? rec_const(r, empty)
+                                    : rec_virt(r, VIRT_LIST, NULL, 0);
         return give(r, c, empty, ref, handled);
     }
     if (!is_known_sequence(r, c->real[0])) {
@@ -411,10 +416,14 @@ static const struct {
     const char *name;
     BuiltinFn fn;
 } by_name[] = {
-    {"len", bi_len},       {"isinstance", bi_isinstance}, {"abs", bi_convert}, {"round", bi_convert},
-    {"min", bi_plain},     {"max", bi_plain},             {"pow", bi_plain},   {"divmod", bi_plain},
-    {"ord", bi_plain},     {"chr", bi_plain},             {"repr", bi_plain},  {"ascii", bi_plain},
-    {"hex", bi_plain},     {"oct", bi_plain},             {"bin", bi_plain},   {"format", bi_plain},
+    {"len", bi_len},     {"isinstance", bi_isinstance},
+    {"abs", bi_convert}, {"round", bi_convert},
+    {"min", bi_plain},   {"max", bi_plain},
+    {"pow", bi_plain},   {"divmod", bi_plain},
+    {"ord", bi_plain},   {"chr", bi_plain},
+    {"repr", bi_plain},  {"ascii", bi_plain},
+    {"hex", bi_plain},   {"oct", bi_plain},
+    {"bin", bi_plain},   {"format", bi_plain},
 };
 
 static bool
@@ -529,8 +538,8 @@ builtin_method(Recorder *r, const BuiltinCall *c, bool *handled)
     if (tp == &PyDict_Type && strcmp(name, "get") == 0) {
         return dict_get(r, c, handled);
     }
-    if (tp == &PyDict_Type
-            && (strcmp(name, "items") == 0 || strcmp(name, "keys") == 0 || strcmp(name, "values") == 0)) {
+    if (tp == &PyDict_Type &&
+        (strcmp(name, "items") == 0 || strcmp(name, "keys") == 0 || strcmp(name, "values") == 0)) {
         return dict_view(r, c, handled);
     }
     size_t n = sizeof(str_methods_pure) / sizeof(*str_methods_pure);
@@ -540,8 +549,8 @@ builtin_method(Recorder *r, const BuiltinCall *c, bool *handled)
 }
 
 RecStatus
-rec_builtin(Recorder *r, PyObject *callable, PyObject *const *real, const TapeRef *ref, Py_ssize_t n,
-            PyObject *kwnames, int pop, bool *handled)
+rec_builtin(Recorder *r, PyObject *callable, PyObject *const *real, const TapeRef *ref,
+            Py_ssize_t n, PyObject *kwnames, int pop, bool *handled)
 {
     BuiltinCall c = {real, ref, n, kwnames, pop, callable};
 

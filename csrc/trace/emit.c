@@ -316,7 +316,8 @@ rec_anchor(Recorder *r, int head, const bool *stored, const TapeRef *init, uint3
     t->anchor[t->nanchor++] = an;
 }
 
-/* The tape ends in the residual row (and loads behind it) and its COMMIT: one more load goes between. */
+/* The tape ends in the residual row (and loads behind it) and its COMMIT: one more load goes
+ * between. */
 TapeRef
 rec_emit_behind(Recorder *r, TapeRef tuple, uint32_t index)
 {

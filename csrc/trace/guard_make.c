@@ -270,8 +270,13 @@ rec_load(Recorder *r, TapeOp op, uint8_t sub, TapeRef a0, TapeRef a1, uint32_t a
         r->broken = true;
         return TAPE_NULL;
     }
-    r->load[r->nload++] = (RecLoad){.op = (uint8_t)op, .sub = sub, .a0 = a[0], .a1 = a[1], .aux = aux,
-                                    .res = res, .epoch = r->epoch};
+    r->load[r->nload++] = (RecLoad){.op = (uint8_t)op,
+                                    .sub = sub,
+                                    .a0 = a[0],
+                                    .a1 = a[1],
+                                    .aux = aux,
+                                    .res = res,
+                                    .epoch = r->epoch};
     return res;
 }
 

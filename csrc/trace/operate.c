@@ -21,7 +21,7 @@ static bool
 is_plain_tuple(PyObject *obj)
 {
     if (PyFrozenSet_CheckExact(obj)) {
-        return true;                    /* from the code's constants: marshal makes only plain ones */
+        return true; /* from the code's constants: marshal makes only plain ones */
     }
     if (!PyTuple_CheckExact(obj)) {
         return false;
@@ -129,8 +129,8 @@ note_result(Recorder *r, TapeRef out, PyObject *res, PyObject *const *real, uint
     }
 }
 
-/* Array work is run as a replay runs it: floating-point errors that the program would hear of raise.
- * 1: there was one, so the operation must run with its frames. */
+/* Array work is run as a replay runs it: floating-point errors that the program would hear of
+ * raise. 1: there was one, so the operation must run with its frames. */
 static int
 run_node(CallKind kind, uint32_t oparg, PyObject *const *real, uint32_t n, PyObject *kwnames,
          PyObject **res)

@@ -1,4 +1,5 @@
-/* trace/ops.h - the handlers, named after their opcodes; py/v3XX/bytecode.def maps opcodes to them. */
+/* trace/ops.h - the handlers, named after their opcodes; py/v3XX/bytecode.def maps opcodes to them.
+ */
 #ifndef TRACE_OPS_H
 #define TRACE_OPS_H
 

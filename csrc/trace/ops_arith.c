@@ -193,7 +193,8 @@ item_ref(Recorder *r, PyObject *const *real, const TapeRef *ref, PyObject *item)
         rec_guard_type(r, ref[1], real[1]);
         return rec_load(r, TAPE_LDITEM, 0, ref[0], ref[1], 0, item);
     }
-    if (PyDict_CheckExact(real[0]) && (PyUnicode_CheckExact(real[1]) || PyLong_CheckExact(real[1]))) {
+    if (PyDict_CheckExact(real[0]) &&
+        (PyUnicode_CheckExact(real[1]) || PyLong_CheckExact(real[1]))) {
         if (v != NULL) {
             TapeRef key = rec_fix_value(r, ref[1], real[1]);
             return r->broken ? TAPE_NULL : virt_dict_get(r, rec_virt_of(r, ref[0]), key);
@@ -218,7 +219,8 @@ item_borrow(PyObject *container, PyObject *key)
                 item = PySequence_Fast_GET_ITEM(container, i);
             }
         }
-    } else if (PyDict_CheckExact(container) && (PyUnicode_CheckExact(key) || PyLong_CheckExact(key))) {
+    } else if (PyDict_CheckExact(container) &&
+               (PyUnicode_CheckExact(key) || PyLong_CheckExact(key))) {
         item = PyDict_GetItemWithError(container, key);
     }
     PyErr_Clear();

@@ -1,8 +1,8 @@
 /* trace/ops_attr.c - attributes, the way object.__getattribute__ finds them.
  *
  * What the class holds and whether the instance shadows it is guarded; values are read. Anything
- * that would run code of the program's (its own __getattribute__, descriptors other than functions and properties)
- * is a residual operation. */
+ * that would run code of the program's (its own __getattribute__, descriptors other than functions
+ * and properties) is a residual operation. */
 #include "ops.h"
 
 #include <structmember.h>
@@ -52,12 +52,14 @@ attr_residual(Recorder *r, PyObject *name, bool method)
         if (plain) {
             rec_guard_type(r, ref[0], real[0]);
         } else {
-            st = rec_break(r, CC_REASON_USER_OPERATOR, "attribute of %.40s", Py_TYPE(real[0])->tp_name);
+            st = rec_break(r, CC_REASON_USER_OPERATOR, "attribute of %.40s",
+                           Py_TYPE(real[0])->tp_name);
             if (st != REC_OK) {
                 return st;
             }
         }
-        st = rec_residual(r, DO_GETATTR, 0, real, ref, 2, NULL, 1, plain ? TAPE_NOFRAME : 0, &res, &out);
+        st = rec_residual(r, DO_GETATTR, 0, real, ref, 2, NULL, 1, plain ? TAPE_NOFRAME : 0, &res,
+                          &out);
     }
     if (st == REC_OK) {
         put_attr_steal(r, res, out, method);
@@ -80,7 +82,8 @@ attr_bound(Recorder *r, PyObject *func, TapeRef fref, PyObject *self, TapeRef sr
 
 /* Whatever a class holds under a name, bound to nothing, to `self` or to the class. */
 static RecStatus
-attr_from_class(Recorder *r, PyTypeObject *tp, PyObject *name, PyObject *d, bool method, bool instance)
+attr_from_class(Recorder *r, PyTypeObject *tp, PyObject *name, PyObject *d, bool method,
+                bool instance)
 {
     PyObject *self = rec_real(r, 0);
     TapeRef sref = rec_peek(r, 0);
@@ -102,7 +105,8 @@ attr_from_class(Recorder *r, PyTypeObject *tp, PyObject *name, PyObject *d, bool
         if (func == NULL) {
             return REC_ERROR;
         }
-        TapeRef fref = rec_load(r, TAPE_LDMETH, 2, rec_load_type_attr(r, tp, name, d), TAPE_NULL, 0, func);
+        TapeRef fref =
+            rec_load(r, TAPE_LDMETH, 2, rec_load_type_attr(r, tp, name, d), TAPE_NULL, 0, func);
         if (Py_IS_TYPE(d, &PyStaticMethod_Type)) {
             put_attr_steal(r, func, fref, method);
             return REC_OK;
@@ -196,7 +200,8 @@ attr_generic(Recorder *r, PyObject *name, bool method)
     if (own != NULL) {
         Py_INCREF(own);
         rec_guard_type_attr(r, tp, name, d);
-        TapeRef out = rec_load(r, TAPE_LDATTR, 0, ref, TAPE_NULL, TAPE_INDEX(rec_const(r, name)), own);
+        TapeRef out =
+            rec_load(r, TAPE_LDATTR, 0, ref, TAPE_NULL, TAPE_INDEX(rec_const(r, name)), own);
         put_attr_steal(r, own, out, method);
         return REC_OK;
     }
@@ -239,7 +244,8 @@ attr_of_module(Recorder *r, PyObject *name, bool method)
         return attr_residual(r, name, method);
     }
     Py_INCREF(v);
-    TapeRef out = rec_load(r, TAPE_LDMOD, 0, rec_peek(r, 0), TAPE_NULL, TAPE_INDEX(rec_const(r, name)), v);
+    TapeRef out =
+        rec_load(r, TAPE_LDMOD, 0, rec_peek(r, 0), TAPE_NULL, TAPE_INDEX(rec_const(r, name)), v);
     put_attr_steal(r, v, out, method);
     return REC_OK;
 }

@@ -77,7 +77,8 @@ rec_op_build_set(Recorder *r, int oparg)
     for (int i = 0; i < oparg; i++) {
         real[i] = rec_real(r, oparg - 1 - i);
     }
-    RecStatus st = rec_residual(r, DO_MKSET, 0, real, ref, (uint32_t)oparg, NULL, oparg, 0, &res, &out);
+    RecStatus st =
+        rec_residual(r, DO_MKSET, 0, real, ref, (uint32_t)oparg, NULL, oparg, 0, &res, &out);
     if (st == REC_OK) {
         rec_replace_steal(r, oparg, res, out);
     }
@@ -94,7 +95,8 @@ static bool
 dict_index(PyObject *const *key, int n, int i)
 {
     for (int k = 0; k < i; k++) {
-        if (Py_TYPE(key[k]) == Py_TYPE(key[i]) && PyObject_RichCompareBool(key[k], key[i], Py_EQ) == 1) {
+        if (Py_TYPE(key[k]) == Py_TYPE(key[i]) &&
+            PyObject_RichCompareBool(key[k], key[i], Py_EQ) == 1) {
             return true;
         }
     }
@@ -253,7 +255,8 @@ container_effect(Recorder *r, CallKind kind, int depth, int n)
     }
     /* Appending to an exact list looks at nothing; hashing, iterating may. */
     int flags = kind == DO_LISTAPPEND ? TAPE_NOFRAME : 0;
-    RecStatus st = rec_residual(r, kind, 0, real, ref, (uint32_t)n + 1, NULL, n, flags, &none, &out);
+    RecStatus st =
+        rec_residual(r, kind, 0, real, ref, (uint32_t)n + 1, NULL, n, flags, &none, &out);
     if (st == REC_OK) {
         Py_DECREF(none);
         rec_pop(r, n);
@@ -338,7 +341,8 @@ rec_op_list_to_tuple(Recorder *r, int oparg)
         return REC_ERROR;
     }
     if (v != NULL) {
-        TapeRef ref = v->nfields == 0 ? rec_const(r, t) : rec_virt(r, VIRT_TUPLE, v->field, v->nfields);
+        TapeRef ref =
+            v->nfields == 0 ? rec_const(r, t) : rec_virt(r, VIRT_TUPLE, v->field, v->nfields);
         rec_replace_steal(r, 1, t, ref);
         return REC_OK;
     }
@@ -492,8 +496,9 @@ unpack_array(Recorder *r, PyObject *array, TapeRef ref, int n)
         TapeRef a[2] = {ref, rec_const_int(r, i)};
         PyObject *index = PyLong_FromLong(i);
         PyObject *real[2] = {array, index};
-        st = index == NULL ? REC_ERROR
-                           : rec_pure(r, TAPE_NODE, DO_GETITEM, 0, real, a, 2, NULL, 0, &item[i], &out[i]);
+        st = index == NULL
+                 ? REC_ERROR
+                 : rec_pure(r, TAPE_NODE, DO_GETITEM, 0, real, a, 2, NULL, 0, &item[i], &out[i]);
         Py_XDECREF(index);
         if (st != REC_OK) {
             while (i-- > 0) {
@@ -534,7 +539,8 @@ rec_op_unpack_sequence(Recorder *r, int oparg)
     if (front_is_array(seq)) {
         return unpack_array(r, seq, ref, oparg);
     }
-    RecStatus st = rec_residual(r, DO_UNPACK, (uint32_t)oparg, &seq, &ref, 1, NULL, 1, 0, &items, &out);
+    RecStatus st =
+        rec_residual(r, DO_UNPACK, (uint32_t)oparg, &seq, &ref, 1, NULL, 1, 0, &items, &out);
     if (st != REC_OK) {
         return st;
     }
@@ -573,7 +579,8 @@ rec_op_unpack_ex(Recorder *r, int oparg)
         Py_DECREF(items);
         return REC_OK;
     }
-    RecStatus st = rec_residual(r, DO_UNPACKEX, (uint32_t)oparg, &seq, &ref, 1, NULL, 1, 0, &items, &out);
+    RecStatus st =
+        rec_residual(r, DO_UNPACKEX, (uint32_t)oparg, &seq, &ref, 1, NULL, 1, 0, &items, &out);
     if (st != REC_OK) {
         return st;
     }

@@ -1,7 +1,8 @@
-/* trace/ops_call.c - calls: inlined Python functions, known builtins, array functions, and the rest.
+/* trace/ops_call.c - calls: inlined Python functions, known builtins, array functions, and the
+ * rest.
  *
- * An inlined call pushes the callee's real frame; its arguments' shadows are bound by the same rules
- * as the values. Returning gives the result to the caller by the frame's continuation. */
+ * An inlined call pushes the callee's real frame; its arguments' shadows are bound by the same
+ * rules as the values. Returning gives the result to the caller by the frame's continuation. */
 #include "ops.h"
 
 #include "../base/mem.h"
@@ -24,8 +25,9 @@ default_ref(Recorder *r, TapeRef func, PyFunctionObject *fn, Py_ssize_t i)
     if (t != NULL) {
         return rec_ref(r, t->field[i]);
     }
-    return TAPE_KIND(all) == TAPE_CONST ? rec_const(r, real)
-                                        : rec_load(r, TAPE_LDITEM, 0, all, rec_const_int(r, i), 0, real);
+    return TAPE_KIND(all) == TAPE_CONST
+               ? rec_const(r, real)
+               : rec_load(r, TAPE_LDITEM, 0, all, rec_const_int(r, i), 0, real);
 }
 
 static TapeRef
@@ -88,8 +90,9 @@ bind_refs(Recorder *r, PyFunctionObject *fn, TapeRef func, const TapeRef *arg, P
     }
     for (Py_ssize_t i = 0; i < nnamed; i++) {
         if (slot[i] == TAPE_NULL) {
-            slot[i] = i < nargs ? default_ref(r, func, fn, i - (nargs - ndef))
-                                : kwdefault_ref(r, func, fn, PyTuple_GET_ITEM(co->co_localsplusnames, i));
+            slot[i] = i < nargs
+                          ? default_ref(r, func, fn, i - (nargs - ndef))
+                          : kwdefault_ref(r, func, fn, PyTuple_GET_ITEM(co->co_localsplusnames, i));
         }
     }
     Py_ssize_t at = nnamed;
@@ -124,7 +127,8 @@ rec_inlineable(PyObject *func)
 /* 1 pushed, 0 plain Python must make this call, -1 an exception. */
 static int
 push_callee(Recorder *r, PyFunctionObject *fn, TapeRef func, PyObject *const *real,
-            const TapeRef *ref, Py_ssize_t n, PyObject *kwnames, int pop, FrameCont cont, int cont_arg)
+            const TapeRef *ref, Py_ssize_t n, PyObject *kwnames, int pop, FrameCont cont,
+            int cont_arg)
 {
     PyCodeObject *co = (PyCodeObject *)fn->func_code;
     Py_ssize_t nkw = kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames);
@@ -289,7 +293,7 @@ typedef struct {
     Py_ssize_t n;                       /* arguments, keyword ones included */
     PyObject *kwnames;
     int pop;                            /* slots that the instruction takes */
-    PyObject *star_real[3];             /* f(*args, **kwargs): the callable and the two as they stand */
+    PyObject *star_real[3]; /* f(*args, **kwargs): the callable and the two as they stand */
     TapeRef star_ref[3];
     uint32_t nstar;
 } Call;
@@ -361,7 +365,8 @@ makes_exception(PyObject *callable)
     if (!PyExceptionClass_Check(callable) || Py_TYPE(callable) != &PyType_Type) {
         return false;
     }
-    for (const char *const *name = (const char *const[]){"__init__", "__new__", NULL}; *name; name++) {
+    for (const char *const *name = (const char *const[]){"__init__", "__new__", NULL}; *name;
+         name++) {
         PyObject *key = PyUnicode_InternFromString(*name);
         PyObject *d = key == NULL ? NULL : _PyType_Lookup((PyTypeObject *)callable, key);
         Py_XDECREF(key);
@@ -394,8 +399,10 @@ call_residual(Recorder *r, Call *c)
         name = "?";
     }
     RecStatus st = makes_exception(named) ? REC_OK : rec_break(r, why, "%.60s", name);
-    if (st == REC_OK && c->nstar > 0) { /* unknown code may keep the very tuple that it is called with */
-        st = rec_residual(r, DO_CALLEX, 0, c->star_real, c->star_ref, c->nstar, NULL, c->pop, 0, &res, &out);
+    if (st == REC_OK &&
+        c->nstar > 0) { /* unknown code may keep the very tuple that it is called with */
+        st = rec_residual(r, DO_CALLEX, 0, c->star_real, c->star_ref, c->nstar, NULL, c->pop, 0,
+                          &res, &out);
     } else if (st == REC_OK) {
         st = rec_residual(r, DO_CALL, 0, c->real, c->ref, (uint32_t)c->n + 1, c->kwnames, c->pop, 0,
                           &res, &out);
@@ -411,8 +418,8 @@ call_array(Recorder *r, Call *c, FrontKind kind)
 {
     PyObject *res;
     TapeRef out;
-    RecStatus st = rec_pure(r, kind == FRONT_ARRAY ? TAPE_NODE : TAPE_PCALL, DO_CALL, 0, c->real, c->ref,
-                            (uint32_t)c->n + 1, c->kwnames, c->pop, &res, &out);
+    RecStatus st = rec_pure(r, kind == FRONT_ARRAY ? TAPE_NODE : TAPE_PCALL, DO_CALL, 0, c->real,
+                            c->ref, (uint32_t)c->n + 1, c->kwnames, c->pop, &res, &out);
 
     if (st == REC_OK) {
         rec_replace_steal(r, c->pop, res, out);
@@ -425,10 +432,11 @@ call_plan(Recorder *r, Call *c)
 {
     call_unbind(r, c);
     call_object(r, c);
-    if (rec_inlineable(c->real[0]) && (rec_virt_of(r, c->ref[0]) != NULL || TAPE_KIND(c->ref[0]) == TAPE_REG)
-            && r->nframes < (int)r->opt.inline_depth && r->nframes < REC_MAX_FRAMES - 1) {
-        int done = push_callee(r, (PyFunctionObject *)c->real[0], c->ref[0], c->real + 1, c->ref + 1,
-                               c->n, c->kwnames, c->pop, CONT_CALL, 0);
+    if (rec_inlineable(c->real[0]) &&
+        (rec_virt_of(r, c->ref[0]) != NULL || TAPE_KIND(c->ref[0]) == TAPE_REG) &&
+        r->nframes < (int)r->opt.inline_depth && r->nframes < REC_MAX_FRAMES - 1) {
+        int done = push_callee(r, (PyFunctionObject *)c->real[0], c->ref[0], c->real + 1,
+                               c->ref + 1, c->n, c->kwnames, c->pop, CONT_CALL, 0);
         if (done != 0) {
             return done > 0 ? REC_OK : REC_ERROR;
         }
@@ -505,7 +513,8 @@ rec_op_call_kw(Recorder *r, int oparg)
     return rec_call(r, oparg, rec_real(r, 0), 1);
 }
 
-/* -- f(*args, **kwargs) ------------------------------------------------------------------------- */
+/* -- f(*args, **kwargs) -------------------------------------------------------------------------
+ */
 
 /* The items of the argument tuple and dict as one flat call; false when they are not known. */
 static bool
@@ -549,8 +558,9 @@ flatten(Recorder *r, Call *c, PyObject *args, TapeRef aref, PyObject *kwargs, Ta
         PyTuple_SET_ITEM(*names, i, Py_NewRef(key));
         c->real[1 + c->n] = value;
         vk = rec_virt_of(r, kref);
-        c->ref[1 + c->n] = vk != NULL ? rec_ref(r, vk->field[2 * i + 1])
-                                      : rec_load(r, TAPE_LDKEY, 0, kref, rec_const(r, key), 0, value);
+        c->ref[1 + c->n] = vk != NULL
+                               ? rec_ref(r, vk->field[2 * i + 1])
+                               : rec_load(r, TAPE_LDKEY, 0, kref, rec_const(r, key), 0, value);
         c->n++;
         i++;
     }
@@ -587,7 +597,8 @@ rec_op_call_function_ex(Recorder *r, int oparg)
     TapeRef out;
     RecStatus st = rec_break(r, CC_REASON_UNKNOWN_CALL, "star arguments");
     if (st == REC_OK) {
-        st = rec_residual(r, DO_CALLEX, 0, c.star_real, c.star_ref, c.nstar, NULL, c.pop, 0, &res, &out);
+        st = rec_residual(r, DO_CALLEX, 0, c.star_real, c.star_ref, c.nstar, NULL, c.pop, 0, &res,
+                          &out);
     }
     if (st == REC_OK) {
         rec_replace_steal(r, c.pop, res, out);

@@ -624,7 +624,8 @@ place_anchor(Recorder *r, RecLoop *loop, int end)
         if (stored[i] && fr->sh[i] != TAPE_NULL) {
             if (n == REC_MAX_CARRIED) {
                 cc_free(stored);
-                return rec_stop(r, CC_REASON_LOOP_UNSTABLE, "more than %d variables", REC_MAX_CARRIED);
+                return rec_stop(r, CC_REASON_LOOP_UNSTABLE, "more than %d variables",
+                                REC_MAX_CARRIED);
             }
             bool foreign = TAPE_KIND(fr->sh[i]) == TAPE_REG && rec_reg(r, fr->sh[i])->foreign;
             init[n++] = fr->sh[i];
@@ -783,7 +784,8 @@ rec_backward(Recorder *r, int head)
     int end = fr->unit;
 
     if (loop == NULL) {
-        return rec_stop(r, CC_REASON_TRACE_TOO_LONG, "more than %d loops in a function", REC_MAX_LOOPS);
+        return rec_stop(r, CC_REASON_TRACE_TOO_LONG, "more than %d loops in a function",
+                        REC_MAX_LOOPS);
     }
     loop->turns++;
     if (for_known || r->broken) {

@@ -353,8 +353,8 @@ rec_op_load_global(Recorder *r, int oparg)
 static TapeRef
 globals_ref(Recorder *r, PyObject *globals)
 {
-    return rec_load(r, TAPE_LDFUNC, TAPE_FUNC_GLOBALS, globals_owner(r, rec_top(r)->func), TAPE_NULL,
-                    0, globals);
+    return rec_load(r, TAPE_LDFUNC, TAPE_FUNC_GLOBALS, globals_owner(r, rec_top(r)->func),
+                    TAPE_NULL, 0, globals);
 }
 
 RecStatus

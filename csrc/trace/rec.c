@@ -165,8 +165,8 @@ hand_off(Recorder *r, int unit)
     return py_chain_finish(r->ts, live, n - 1, NULL);
 }
 
-/* Under `fullgraph` the program hears of a break, but not of what is its own exception anyway, of our
- * shortage of memory, or of an instruction that is done already. */
+/* Under `fullgraph` the program hears of a break, but not of what is its own exception anyway, of
+ * our shortage of memory, or of an instruction that is done already. */
 static bool
 must_raise_break(const Recorder *r)
 {
@@ -352,7 +352,8 @@ rec_step(Recorder *r)
         }
     }
     if (rec_handler[op] == NULL) {
-        CcReason why = op == RAISE_VARARGS || op == RERAISE ? CC_REASON_EXCEPTION : CC_REASON_BYTECODE;
+        CcReason why =
+            op == RAISE_VARARGS || op == RERAISE ? CC_REASON_EXCEPTION : CC_REASON_BYTECODE;
         return rec_stop(r, why, "%s", py_opcode_name(op));
     }
     RecStatus st = rec_handler[op](r, oparg);

@@ -17,7 +17,13 @@
 
 typedef enum { REC_OK, REC_STOP, REC_ERROR, REC_DONE } RecStatus;
 
-enum { REC_MAX_FRAMES = 64, REC_MAX_LOOPS = 8, REC_MAX_ANCHORS = 16, REC_MAX_CARRIED = 64, REC_MAX_LATE = 32 };
+enum {
+    REC_MAX_FRAMES = 64,
+    REC_MAX_LOOPS = 8,
+    REC_MAX_ANCHORS = 16,
+    REC_MAX_CARRIED = 64,
+    REC_MAX_LATE = 32
+};
 
 typedef struct {
     uint32_t trace_limit, inline_depth, unroll;
@@ -48,7 +54,7 @@ typedef struct {
     uint32_t nfields, cap;
     TapeRef real;                       /* register, once it has been built */
     uint32_t row, row_gen;              /* its row in the trace and when that was true */
-    uint32_t mark;                      /* of the last walk that met it; descriptions can be cyclic */
+    uint32_t mark; /* of the last walk that met it; descriptions can be cyclic */
     bool building;
 } RecVirt;
 
@@ -76,7 +82,7 @@ typedef struct {
     int start;                          /* where the current instruction may be resumed */
     int unit, next;                     /* of the current instruction */
     TapeRef func, extra;
-    PyObject *kwnames;                  /* borrowed from the code's constants, between KW_NAMES and CALL */
+    PyObject *kwnames; /* borrowed from the code's constants, between KW_NAMES and CALL */
     int kw_start;
     RecLoop loop[REC_MAX_LOOPS];
     int nloops;
@@ -112,7 +118,9 @@ typedef struct {
     uint32_t cap_reg;
     RecVirt *virt;
     uint32_t nvirt, cap_virtobj, virt_gen, walk;
-    struct { TapeRef cell, content; } late[REC_MAX_LATE];       /* cells to fill when all is built */
+    struct {
+        TapeRef cell, content;
+    } late[REC_MAX_LATE]; /* cells to fill when all is built */
     int nlate;
     RecLoad *load;
     uint32_t nload, cap_load;
@@ -127,7 +135,7 @@ typedef struct {
     uint32_t epoch, icount;
     bool broken;
     bool raised_break;                  /* `fullgraph`: the program was given a GraphBreak */
-    bool need_open;                     /* a residual row was last: a snapshot at the next instruction */
+    bool need_open; /* a residual row was last: a snapshot at the next instruction */
     bool want_poll;
     CcReason stop;
     char stop_detail[80];
@@ -139,20 +147,24 @@ typedef struct {
 
 /* -- rec.c: the loop ------------------------------------------------------------ */
 
-/* Record the chain of frames in r->frame and run the program to the end of the outermost frame (in C as long as
- * it can be recorded, then by CPython). Returns its result; the trace is in r->t, or NULL if there is none worth keeping. */
+/* Record the chain of frames in r->frame and run the program to the end of the outermost frame (in
+ * C as long as it can be recorded, then by CPython). Returns its result; the trace is in r->t, or
+ * NULL if there is none worth keeping. */
 PyObject *rec_run(Recorder *r);
 
 Recorder *rec_new(PyThreadState *ts, const RecOptions *opt);
 void rec_free(Recorder *r);
 
-/* Make `f` the innermost frame of the recording. `sh` gets room for all slots, all NULL. -1 no memory. */
+/* Make `f` the innermost frame of the recording. `sh` gets room for all slots, all NULL. -1 no
+ * memory. */
 int rec_add_frame(Recorder *r, const PyLive *live, TapeRef func);
 
-RecStatus rec_stop(Recorder *r, CcReason reason, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+RecStatus rec_stop(Recorder *r, CcReason reason, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 /* A residual operation that interrupts the graph follows: REC_OK to go on with it; REC_STOP under
  * `fullgraph`, where it must not run. */
-RecStatus rec_break(Recorder *r, CcReason reason, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+RecStatus rec_break(Recorder *r, CcReason reason, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* -- shadow.c: refs, registers, virtual objects ------------------------------------ */
 
@@ -181,30 +193,36 @@ void rec_push_steal(Recorder *r, PyObject *real, TapeRef ref);
 void rec_pop(Recorder *r, int n);
 void rec_pop_moved(Recorder *r, int n); /* as rec_pop, for values that a new frame holds now */
 void rec_frame_died(Recorder *r, const RecFrame *fr);   /* its slots are gone */
-void rec_replace_steal(Recorder *r, int n, PyObject *real, TapeRef ref);        /* pop n, push one */
-void rec_set_slot_steal(Recorder *r, int index, PyObject *real, TapeRef ref);   /* a local or cell */
+void rec_replace_steal(Recorder *r, int n, PyObject *real, TapeRef ref);      /* pop n, push one */
+void rec_set_slot_steal(Recorder *r, int index, PyObject *real, TapeRef ref); /* a local or cell */
 
 TapeRef rec_virt(Recorder *r, VirtKind kind, const TapeRef *field, uint32_t n);
 RecVirt *rec_virt_of(Recorder *r, TapeRef ref); /* NULL unless it is (still) virtual */
 bool rec_is_virt(Recorder *r, TapeRef ref, VirtKind kind);
 void rec_virt_append(Recorder *r, RecVirt *v, TapeRef field);
 void rec_virt_touch(Recorder *r, RecVirt *v);   /* its fields were changed */
-TapeRef rec_materialise(Recorder *r, TapeRef ref);      /* a register or constant for it; NULL stays NULL */
+TapeRef rec_materialise(Recorder *r,
+                        TapeRef ref); /* a register or constant for it; NULL stays NULL */
 uint32_t rec_virt_row(Recorder *r, uint32_t id);
 void rec_foreign_ref(Recorder *r, TapeRef ref); /* foreign code can reach it now */
 
 /* -- emit.c: rows, transactions, snapshots ------------------------------------------- */
 
 TapeIns rec_ins(TapeOp op, uint8_t sub, uint32_t aux);
-/* Append a row with operands to the open transaction (opening or closing one as its phase wants). */
+/* Append a row with operands to the open transaction (opening or closing one as its phase wants).
+ */
 TapeRef rec_emit(Recorder *r, TapeIns ins, const TapeRef *a, uint32_t n, bool result);
 void rec_close(Recorder *r);            /* end the open transaction */
-uint32_t rec_open_here(Recorder *r);    /* a transaction that begins at this very instruction; its snapshot */
+uint32_t
+rec_open_here(Recorder *r); /* a transaction that begins at this very instruction; its snapshot */
 uint32_t rec_snapshot(Recorder *r);
-void rec_anchor(Recorder *r, int head, const bool *stored, const TapeRef *init, uint32_t n); /* ANCHOR; slots hold the carried registers */
+void rec_anchor(Recorder *r, int head, const bool *stored, const TapeRef *init,
+                uint32_t n); /* ANCHOR; slots hold the carried registers */
 TapeRef rec_emit_alone(Recorder *r, TapeIns ins, const TapeRef *a, uint32_t n, bool result);
-TapeRef rec_emit_behind(Recorder *r, TapeRef tuple, uint32_t index);    /* LDITEM behind the last residual row */
-void rec_end(Recorder *r, TapeIns last, const TapeRef *a, uint32_t n);  /* the last row of the tape */
+TapeRef rec_emit_behind(Recorder *r, TapeRef tuple,
+                        uint32_t index); /* LDITEM behind the last residual row */
+void rec_end(Recorder *r, TapeIns last, const TapeRef *a,
+             uint32_t n); /* the last row of the tape */
 void rec_new_epoch(Recorder *r);
 uint32_t rec_check_of(Recorder *r, PyObject *real);     /* result check that `real` passes */
 uint32_t rec_place(Recorder *r);
@@ -217,14 +235,19 @@ void rec_guard_type(Recorder *r, TapeRef ref, PyObject *real);
 void rec_guard_is(Recorder *r, TapeRef a, TapeRef b, bool same);
 void rec_guard_truth(Recorder *r, TapeRef ref, bool outcome);
 void rec_guard_len(Recorder *r, TapeRef ref, PyObject *real);
-bool rec_guard_keys(Recorder *r, TapeRef ref, PyObject *dict);  /* false: not all keys are exact str */
+bool rec_guard_keys(Recorder *r, TapeRef ref,
+                    PyObject *dict); /* false: not all keys are exact str */
 void rec_guard_func(Recorder *r, TapeRef ref, PyObject *func);
 void rec_guard_array(Recorder *r, TapeRef ref, PyObject *real);
 void rec_guard_pure(Recorder *r, TapeRef ref, PyObject *real);
-TapeRef rec_fix(Recorder *r, TapeRef ref, PyObject *real);      /* guard by value where the kind of object wants it */
-TapeRef rec_fix_value(Recorder *r, TapeRef ref, PyObject *real);        /* guard an int, str ... by value */
-TapeRef rec_load(Recorder *r, TapeOp op, uint8_t sub, TapeRef a0, TapeRef a1, uint32_t aux, PyObject *real);
-/* What the class holds under `name` is guarded to be `found` (NULL: nothing), a constant or an object read again. */
+TapeRef rec_fix(Recorder *r, TapeRef ref,
+                PyObject *real); /* guard by value where the kind of object wants it */
+TapeRef rec_fix_value(Recorder *r, TapeRef ref,
+                      PyObject *real); /* guard an int, str ... by value */
+TapeRef rec_load(Recorder *r, TapeOp op, uint8_t sub, TapeRef a0, TapeRef a1, uint32_t aux,
+                 PyObject *real);
+/* What the class holds under `name` is guarded to be `found` (NULL: nothing), a constant or an
+ * object read again. */
 void rec_guard_type_attr(Recorder *r, PyTypeObject *type, PyObject *name, PyObject *found);
 TapeRef rec_load_type_attr(Recorder *r, PyTypeObject *type, PyObject *name, PyObject *found);
 void rec_guard_no_attr(Recorder *r, TapeRef obj, PyObject *name);
@@ -233,29 +256,34 @@ void rec_guard_no_attr(Recorder *r, TapeRef obj, PyObject *name);
 
 /* A pure operation on these operands (PCALL or NODE by phase): runs it, gives value and ref. */
 RecStatus rec_pure(Recorder *r, TapeOp op, CallKind kind, uint32_t oparg, PyObject *const *real,
-                   const TapeRef *ref, uint32_t n, PyObject *kwnames, int pop, PyObject **res, TapeRef *out);
-/* A residual operation; `pop` operands leave the stack first. The caller then replaces them by the result. */
+                   const TapeRef *ref, uint32_t n, PyObject *kwnames, int pop, PyObject **res,
+                   TapeRef *out);
+/* A residual operation; `pop` operands leave the stack first. The caller then replaces them by the
+ * result. */
 RecStatus rec_residual(Recorder *r, CallKind kind, uint32_t oparg, PyObject *const *real,
                        const TapeRef *ref, uint32_t n, PyObject *kwnames, int pop, int flags,
                        PyObject **res, TapeRef *out);
-/* The items of the exact tuple that the residual row just emitted gave, loaded before its state ends. */
+/* The items of the exact tuple that the residual row just emitted gave, loaded before its state
+ * ends. */
 void rec_residual_items(Recorder *r, TapeRef tuple, PyObject *items, TapeRef *item);
 /* Whichever of the two fits. */
 RecStatus rec_operate(Recorder *r, CallKind kind, uint32_t oparg, PyObject *const *real,
-                      const TapeRef *ref, uint32_t n, PyObject *kwnames, int pop, PyObject **res, TapeRef *out);
+                      const TapeRef *ref, uint32_t n, PyObject *kwnames, int pop, PyObject **res,
+                      TapeRef *out);
 
-RecStatus rec_call(Recorder *r, int nargs, PyObject *kwnames, int extra_pop);  /* the stack holds callable and arguments in CPython's order */
+RecStatus rec_call(Recorder *r, int nargs, PyObject *kwnames,
+                   int extra_pop); /* the stack holds callable and arguments in CPython's order */
 RecStatus rec_call_function(Recorder *r, PyObject *func, TapeRef func_ref, PyObject *const *real,
                             const TapeRef *ref, Py_ssize_t n, PyObject *kwnames, int pop,
                             FrameCont cont, int cont_arg);
 RecStatus rec_builtin(Recorder *r, PyObject *callable, PyObject *const *real, const TapeRef *ref,
                       Py_ssize_t n, PyObject *kwnames, int pop, bool *handled);
 RecStatus rec_attr(Recorder *r, PyObject *name, bool method);
-RecStatus rec_branch(Recorder *r, bool *outcome);       /* truth of the top of the stack, which stays */
+RecStatus rec_branch(Recorder *r, bool *outcome); /* truth of the top of the stack, which stays */
 RecStatus rec_backward(Recorder *r, int target);        /* a jump back to a loop head */
 RecStatus rec_at_head(Recorder *r);     /* before an instruction: is it an ancestor's loop head? */
 bool rec_inlineable(PyObject *func);
-bool rec_is_user(PyObject *obj);        /* of a class of the program's or of a library's: unknown code */
+bool rec_is_user(PyObject *obj); /* of a class of the program's or of a library's: unknown code */
 bool rec_is_inert(PyObject *obj);        /* its death runs no Python code */
 
 /* Results of a handler's real operation that is not on the frames' own stack. */

@@ -230,7 +230,8 @@ build_cell(Recorder *r, uint32_t id)
                                            : rec_emit(r, rec_ins(TAPE_MKOBJ, 0, 0), &self, 1, true);
 }
 
-/* Nested virtual objects are built on their own first: so each is built once and keeps its identity. */
+/* Nested virtual objects are built on their own first: so each is built once and keeps its
+ * identity. */
 static TapeRef
 build_virt(Recorder *r, TapeRef ref)
 {

@@ -60,9 +60,9 @@ gr_compile(GrTools *t, PrRun *run, uint32_t n)
     BuildUnit unit;
 
     for (uint32_t i = 0; i < n; i++) {
-        for (uint32_t k = 0; k < cc_plan_ngroups(run[i].plan); k++) {
-            if (cc_plan_loop(run[i].plan, k) != NULL && nloop < 1024) {
-                loop[nloop++] = cc_plan_loop(run[i].plan, k);
+        for (uint32_t k = 0; k < rt_plan_ngroups(run[i].plan); k++) {
+            if (rt_plan_loop(run[i].plan, k) != NULL && nloop < 1024) {
+                loop[nloop++] = rt_plan_loop(run[i].plan, k);
             }
         }
     }
@@ -76,8 +76,8 @@ gr_compile(GrTools *t, PrRun *run, uint32_t n)
     }
     cc_buf_fini(&text);
     for (uint32_t i = 0; unit.object != NULL && i < n; i++) {
-        for (uint32_t k = 0; k < cc_plan_ngroups(run[i].plan); k++) {
-            const GenLoop *l = cc_plan_loop(run[i].plan, k);
+        for (uint32_t k = 0; k < rt_plan_ngroups(run[i].plan); k++) {
+            const GenLoop *l = rt_plan_loop(run[i].plan, k);
             char name[32];
             BuildFn row = NULL;
             if (l == NULL) {
@@ -90,7 +90,7 @@ gr_compile(GrTools *t, PrRun *run, uint32_t n)
                 row = build_object_find(unit.object, name, &st);
             }
             T_CHECK(flat != NULL);
-            cc_plan_set_body(run[i].plan, k, (CcBodyFn)flat, (CcBodyFn)row);
+            rt_plan_set_body(run[i].plan, k, (CcBodyFn)flat, (CcBodyFn)row);
             at++;
         }
     }

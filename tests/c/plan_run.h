@@ -57,14 +57,14 @@ static inline bool
 pr_open(PrRun *r, const char *text)
 {
     memset(r, 0, sizeof(*r));
-    cc_binding_init(&r->b);
+    rt_binding_init(&r->b);
     if (!cc_graph_parse(&r->g, text, &r->st)) {
         return false;
     }
     if (!cc_graph_verify(&r->g, &r->st)) {
         return false;
     }
-    r->plan = cc_plan_new(&r->g, &r->st);
+    r->plan = rt_plan_new(&r->g, &r->st);
     return r->plan != NULL;
 }
 
@@ -76,7 +76,7 @@ pr_call(PrRun *r, const PrArray *in, const CcRunOptions *opt)
     for (uint32_t k = 0; k < r->g.nparam; k++) {
         params[k] = (CcArgIn){in[k].data, in[k].dim, in[k].stride, in[k].scalar};
     }
-    if (!cc_plan_bind(r->plan, params, &r->b, &r->st)) {
+    if (!rt_plan_bind(r->plan, params, &r->b, &r->st)) {
         return false;
     }
     for (uint32_t k = 0; k < r->g.nout; k++) {
@@ -86,7 +86,7 @@ pr_call(PrRun *r, const PrArray *in, const CcRunOptions *opt)
         memcpy(r->out[k].stride, s->stride, sizeof(s->stride));
         outs[k] = (CcArgIn){r->out[k].data, r->out[k].dim, r->out[k].stride, {0}};
     }
-    return cc_plan_run(r->plan, params, outs, &r->b, opt, &r->faults, &r->st);
+    return rt_plan_run(r->plan, params, outs, &r->b, opt, &r->faults, &r->st);
 }
 
 static inline void
@@ -95,8 +95,8 @@ pr_close(PrRun *r)
     for (uint32_t k = 0; k < PR_MAX; k++) {
         pr_free(&r->out[k]);
     }
-    cc_binding_fini(&r->b);
-    cc_plan_free(r->plan);
+    rt_binding_fini(&r->b);
+    rt_plan_free(r->plan);
     cc_graph_fini(&r->g);
 }
 

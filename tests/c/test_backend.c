@@ -351,8 +351,8 @@ test_no_memory(void)
         if (n % 8 == 0 || !fired) {
             T_CHECK(same_as_interp(&run, ROWS));
         }
-        for (uint32_t k = 0; k < cc_plan_ngroups(run.plan); k++) {
-            cc_plan_set_body(run.plan, k, NULL, NULL);
+        for (uint32_t k = 0; k < rt_plan_ngroups(run.plan); k++) {
+            rt_plan_set_body(run.plan, k, NULL, NULL);
         }
         core_backend_drop(bodies);
         core_backend_fini(&b);

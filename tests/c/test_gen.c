@@ -85,12 +85,12 @@ pair_finish(Pair *p, CcGraph *g)
     CcStatus st = {0};
 
     memset(p, 0, sizeof(*p));
-    cc_binding_init(&p->interp.b);
-    cc_binding_init(&p->c.b);
+    rt_binding_init(&p->interp.b);
+    rt_binding_init(&p->c.b);
     p->interp.g = *g;
     return cc_graph_clone(&p->c.g, g, &st)
-        && (p->interp.plan = cc_plan_new(&p->interp.g, &st)) != NULL
-        && (p->c.plan = cc_plan_new(&p->c.g, &st)) != NULL;
+        && (p->interp.plan = rt_plan_new(&p->interp.g, &st)) != NULL
+        && (p->c.plan = rt_plan_new(&p->c.g, &st)) != NULL;
 }
 
 /* Both on the same numbers; `dims` for all parameters. */
@@ -264,10 +264,10 @@ test_one_plan_from_text_to_bodies(GrTools *t)
                                "%5 = TRANSPOSE[perm=1,0] f64[n2,n1] %2\nout %4 %5\n", &st));
     T_CHECK(pair_finish(&pair, &g));
     cc_buf_init(&text);
-    T_CHECK(cc_plan_source(pair.c.plan, &text, &st));
+    T_CHECK(rt_plan_source(pair.c.plan, &text, &st));
     BuildUnit unit = {.source = cc_buf_text(&text), .size = text.len};
     T_CHECK(build_make(&t->cache, &t->tool, &unit, 1, &(BuildRun){0}, &st));
-    T_CHECK(cc_plan_link(pair.c.plan, find_body, unit.object));
+    T_CHECK(rt_plan_link(pair.c.plan, find_body, unit.object));
     T_CHECK(pair_differs(&pair, 2, dims, false) == 0);
     cc_buf_fini(&text);
     pair_close(&pair);

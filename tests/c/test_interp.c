@@ -287,7 +287,7 @@ open_one(PrRun *r, CcOp op, CcDtype dt)
     CcRef arg[3], n;
 
     memset(r, 0, sizeof(*r));
-    cc_binding_init(&r->b);
+    rt_binding_init(&r->b);
     cc_graph_init(&r->g);
     CcDim dim = cc_dim_sym(&r->g, 1, st);
     for (int k = 0; k < 2; k++) {
@@ -296,7 +296,7 @@ open_one(PrRun *r, CcOp op, CcDtype dt)
     CcSpec spec = {.op = op, .narg = cc_op_info[op].nargs, .arg = arg};
     n = cc_build(&r->g, &spec, st);
     return n != 0 && cc_graph_add_output(&r->g, n, CC_OUT_ARRAY, NULL, st)
-        && (r->plan = cc_plan_new(&r->g, st)) != NULL;
+        && (r->plan = rt_plan_new(&r->g, st)) != NULL;
 }
 
 static void

@@ -23,7 +23,7 @@ test_chain_of_any_length(void)
     T_CHECK(pr_open(&r, "%1 = PARAM[c] f64[n1]\n%2 = PARAM[c] f64[n1]\n%3 = MUL f64[n1] %1 %2\n"
                         "%4 = ADD f64[n1] %3 %1\n%5 = EXP f64[n1] %2\n%6 = LT bool[n1] %1 %2\n"
                         "%7 = WHERE f64[n1] %6 %4 %5\nout %7 %6\n"));
-    T_CHECK(cc_plan_ngroups(r.plan) == 1);
+    T_CHECK(rt_plan_ngroups(r.plan) == 1);
     for (int64_t n = 0; n < 71; n++) {
         PrArray in[2] = {pr_array(8, 1, &n), pr_array(8, 1, &n)};
         fill(&in[0], (unsigned)n, -3, 0.7);
@@ -141,7 +141,7 @@ test_softmax_is_right(void)
                         "%5 = SUB f64[n1,n2] %1 %4\n%6 = EXP f64[n1,n2] %5\n"
                         "%7 = SUM[axes=1] f64[n1] %6\n%8 = RESHAPE f64[n1,1] %7\n"
                         "%9 = BROADCAST f64[n1,n2] %8\n%10 = DIV f64[n1,n2] %6 %9\nout %10\n"));
-    T_CHECK(cc_plan_ngroups(r.plan) == 3);
+    T_CHECK(rt_plan_ngroups(r.plan) == 3);
     PrArray in = pr_array(8, 2, dims);
     fill(&in, 7000, -5, 0.001);
     T_CHECK(pr_call(&r, &in, NULL));

@@ -3,9 +3,10 @@
 import itertools
 import warnings
 
-import ccompile
 import numpy as np
 import pytest
+
+import ccompile
 
 DTYPES = [np.bool_, np.int8, np.int32, np.int64, np.uint8, np.uint64, np.float32, np.float64]
 FLOATS = [np.float32, np.float64]

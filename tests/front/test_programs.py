@@ -2,9 +2,10 @@
 
 import random
 
-import ccompile
 import numpy as np
 import pytest
+
+import ccompile
 
 from .test_lower import DTYPES, data, run, same
 

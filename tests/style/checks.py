@@ -36,6 +36,8 @@ STATICS = {
     "base/mem.c": "the switch that lets the tests fail an allocation",
     "rt/team.c": "the one pool of threads of the process",
     "py/common.c": "the hook of PEP 523 belongs to the process and gets no argument of ours",
+    "front/numpy.c": "NumPy's own functions, types and error states, found once at import",
+    "tape/call.c": "interned names and the END object, made once at import",
 }
 # file: functions of the C library that it may call
 CALLS = {
@@ -46,7 +48,7 @@ BANNED = (
     "system popen malloc calloc realloc free strdup strndup asprintf alloca gets"
 ).split()
 # file:function: why it is longer than the cap (a switch that only dispatches, a table in code form)
-LONG_FUNCTIONS: dict[str, str] = {}
+LONG_FUNCTIONS: dict[str, str] = {"tape/call.c:tape_call": "a switch that only dispatches"}
 LONG_FILES: dict[str, str] = {}
 MAX_LINES, MAX_FUNCTION, MAX_COLUMNS = 1200, 80, 100
 MAX_COMMENT = 132  # a line of comment, or a comment behind a declaration
