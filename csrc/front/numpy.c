@@ -504,7 +504,8 @@ front_matches(PyObject *array, const TapeArr *want)
     PyArrayObject *a = (PyArrayObject *)array;
 
     if (!PyArray_CheckExact(array) || PyArray_TYPE(a) != want->dtype
-            || PyArray_NDIM(a) != want->ndim || !PyArray_ISNBO(PyArray_DESCR(a)->byteorder) || layout_of(a) != want->layout
+            || PyArray_NDIM(a) != want->ndim || !PyArray_ISNBO(PyArray_DESCR(a)->byteorder)
+            || layout_of(a) != want->layout
             || PyArray_ISWRITEABLE(a) != want->writeable) {
         return false;
     }
