@@ -22,7 +22,7 @@ LINE = program.__code__.co_firstlineno
 
 
 def test_numbers():
-    report = ccompile.explain(program)(np.ones(3))
+    report = ccompile.explain(program, backend="eager")(np.ones(3))
     assert report.function == "program" and report.backend == "eager" and report.runs == 2
     assert len(report.traces) == 1 and report.side_trace_count == 0
     assert report.graph_count == len(report.graphs) >= 2
