@@ -207,15 +207,12 @@ add_output(LowerTrace *lt, uint32_t reg)
                                v->order == LAYOUT_F ? perm : NULL, &lt->L.st);
 }
 
-/* Every node that could raise is wanted for its flags; by-value casts of scalars cannot. */
+/* Every node that could raise is wanted for its flags. */
 static void
 mark_faults(CcGraph *g)
 {
     for (CcRef r = 1; r < g->len; r++) {
-        bool by_value = g->node[r].op == CC_OP_CAST && g->node[r].ndim == 0
-            && g->node[cc_arg(g, r, 0)].op == CC_OP_PARAM;
-        bool narrows = by_value && g->node[r].dtype == CC_DTYPE_F32;
-        if (cc_node_faults(g, r) != 0 && (!by_value || narrows)) {
+        if (cc_node_faults(g, r) != 0) {
             g->node[r].flags |= CC_NODE_FAULT;
         }
     }

@@ -90,24 +90,94 @@ def make(text, names="x y"):
     return scope["f"]
 
 
-# -- Elementwise ------------------------------------------------------------------------------
+# -- Elementwise ---------------------------------------------------------------
 
-BINARY = ["x + y", "x - y", "x * y", "x / y", "x // y", "x % y", "np.fmod(x, y)", "x & y", "x | y",
-          "x ^ y", "x << (y & 7)", "x >> (y & 7)", "x < y", "x <= y", "x == y", "x != y", "x > y",
-          "x >= y", "np.maximum(x, y)", "np.minimum(x, y)", "np.logical_and(x, y)",
-          "np.logical_or(x, y)", "np.logical_xor(x, y)", "np.add(x, y) * 2",
-          "np.where(x > y, x, y)", "np.copysign(x, y)"]
-UNARY = ["-x", "(+x) * 3", "~x", "abs(x)", "np.abs(x)", "np.sign(x)", "np.square(x)", "x ** 2", "x * x",
-         "np.floor(x)", "np.ceil(x)", "np.trunc(x)", "np.rint(x)", "np.isnan(x)", "np.isfinite(x)",
-         "np.isinf(x)", "np.signbit(x)", "np.logical_not(x)", "np.reciprocal(x)", "np.fabs(x)",
-         "np.clip(x, 1, 3)", "x.clip(1, None)", "np.clip(x, None, 2)", "np.where(x, 1, 0)",
-         "x.astype(np.float64) + 1", "x.astype('f4') * 2", "x.astype(np.int16) + 1",
-         "x.astype(bool) | False", "np.sqrt(x)"]
-ULP = ["np.exp(x)", "np.exp2(x)", "np.expm1(x)", "np.log(x)", "np.log2(x)", "np.log10(x)",
-       "np.log1p(x)", "np.sin(x)", "np.cos(x)", "np.tan(x)", "np.arcsin(x / 4)", "np.arccos(x / 4)",
-       "np.arctan(x)", "np.sinh(x)", "np.cosh(x)", "np.tanh(x)", "np.arcsinh(x)", "np.arccosh(x)",
-       "np.arctanh(x / 4)", "np.cbrt(x)", "np.arctan2(x, x + 1)", "np.hypot(x, x + 1)",
-       "np.logaddexp(x, x + 1)", "x ** 3", "x ** 1.5"]
+BINARY = [
+    "x + y",
+    "x - y",
+    "x * y",
+    "x / y",
+    "x // y",
+    "x % y",
+    "np.fmod(x, y)",
+    "x & y",
+    "x | y",
+    "x ^ y",
+    "x << (y & 7)",
+    "x >> (y & 7)",
+    "x < y",
+    "x <= y",
+    "x == y",
+    "x != y",
+    "x > y",
+    "x >= y",
+    "np.maximum(x, y)",
+    "np.minimum(x, y)",
+    "np.logical_and(x, y)",
+    "np.logical_or(x, y)",
+    "np.logical_xor(x, y)",
+    "np.add(x, y) * 2",
+    "np.where(x > y, x, y)",
+    "np.copysign(x, y)",
+]
+UNARY = [
+    "-x",
+    "(+x) * 3",
+    "~x",
+    "abs(x)",
+    "np.abs(x)",
+    "np.sign(x)",
+    "np.square(x)",
+    "x ** 2",
+    "x * x",
+    "np.floor(x)",
+    "np.ceil(x)",
+    "np.trunc(x)",
+    "np.rint(x)",
+    "np.isnan(x)",
+    "np.isfinite(x)",
+    "np.isinf(x)",
+    "np.signbit(x)",
+    "np.logical_not(x)",
+    "np.reciprocal(x)",
+    "np.fabs(x)",
+    "np.clip(x, 1, 3)",
+    "x.clip(1, None)",
+    "np.clip(x, None, 2)",
+    "np.where(x, 1, 0)",
+    "x.astype(np.float64) + 1",
+    "x.astype('f4') * 2",
+    "x.astype(np.int16) + 1",
+    "x.astype(bool) | False",
+    "np.sqrt(x)",
+]
+ULP = [
+    "np.exp(x)",
+    "np.exp2(x)",
+    "np.expm1(x)",
+    "np.log(x)",
+    "np.log2(x)",
+    "np.log10(x)",
+    "np.log1p(x)",
+    "np.sin(x)",
+    "np.cos(x)",
+    "np.tan(x)",
+    "np.arcsin(x / 4)",
+    "np.arccos(x / 4)",
+    "np.arctan(x)",
+    "np.sinh(x)",
+    "np.cosh(x)",
+    "np.tanh(x)",
+    "np.arcsinh(x)",
+    "np.arccosh(x)",
+    "np.arctanh(x / 4)",
+    "np.cbrt(x)",
+    "np.arctan2(x, x + 1)",
+    "np.hypot(x, x + 1)",
+    "np.logaddexp(x, x + 1)",
+    "x ** 3",
+    "x ** 1.5",
+]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -121,7 +191,9 @@ def test_binary(text, dtype):
 @pytest.mark.parametrize("text", UNARY)
 def test_unary(text, dtype):
     sets = [(data(dtype, (n, 3)),) for n in (2, 5, 40)]
-    check(make(text, "x"), *sets, kernels=dtype in FLOATS and "~" not in text and "sqrt" not in text)
+    check(
+        make(text, "x"), *sets, kernels=dtype in FLOATS and "~" not in text and "sqrt" not in text
+    )
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -145,7 +217,9 @@ def test_mixed_dtypes(a, b):
 def test_python_numbers(text, number, dtype):
     x = data(dtype, (4, 3))
     check(make(text, "x k"), (x, number), kernels=False)
-    check(make(text.replace("k", f"({number!r})".replace("nan", "np.nan")), "x"), (x,), kernels=False)
+    check(
+        make(text.replace("k", f"({number!r})".replace("nan", "np.nan")), "x"), (x,), kernels=False
+    )
 
 
 def test_python_int_that_changes():
@@ -155,8 +229,11 @@ def test_python_int_that_changes():
 
 
 def test_python_int_out_of_range():
-    count = check(make("x < k", "x k"), *[(data(np.uint8, (5,)), k) for k in (300, 301, -1, 10**30)] * 3,
-                  kernels=False)
+    count = check(
+        make("x < k", "x k"),
+        *[(data(np.uint8, (5,)), k) for k in (300, 301, -1, 10**30)] * 3,
+        kernels=False,
+    )
     assert count["recorded"] == 1 and count["side_exits"] == 0
     count = check(make("x < k", "x k"), *[(data(np.uint8, (5,)), k) for k in (3, 2, 255)])
     assert count["recorded"] == 1 and count["side_exits"] == 0
@@ -169,15 +246,26 @@ def test_numpy_scalars(dtype):
         check(make(text, "x k"), *[(x, data(dtype, (5,))[i]) for i in (1, 2, 3)], kernels=False)
 
 
-@pytest.mark.parametrize("text", ["x + 1", "x * y + x", "np.sqrt(abs(x)) - y", "np.where(x > y, x, 2)"])
+@pytest.mark.parametrize(
+    "text", ["x + 1", "x * y + x", "np.sqrt(abs(x)) - y", "np.where(x > y, x, 2)"]
+)
 @pytest.mark.parametrize("dtype", [np.int32, np.float32, np.float64])
 def test_layouts(text, dtype):
     shape = (4, 5, 3)
     base = data(dtype, (9, 11, 7))
-    forms = [data(dtype, shape), np.asfortranarray(data(dtype, shape)), base[1:5, 3:8, 2:5],
-             base[1:9:2, 10:0:-2, ::-3], data(dtype, (3, 5, 4)).T, data(dtype, (5, 4, 3)).swapaxes(0, 1),
-             data(dtype, (1, 5, 1)), data(dtype, (3,)), data(dtype, ()), data(dtype, (5, 1)),
-             np.broadcast_to(data(dtype, (5, 1)), shape)]
+    forms = [
+        data(dtype, shape),
+        np.asfortranarray(data(dtype, shape)),
+        base[1:5, 3:8, 2:5],
+        base[1:9:2, 10:0:-2, ::-3],
+        data(dtype, (3, 5, 4)).T,
+        data(dtype, (5, 4, 3)).swapaxes(0, 1),
+        data(dtype, (1, 5, 1)),
+        data(dtype, (3,)),
+        data(dtype, ()),
+        data(dtype, (5, 1)),
+        np.broadcast_to(data(dtype, (5, 1)), shape),
+    ]
     for x, y in itertools.product(forms, forms):
         check(make(text), (x, y), kernels=False)
 
@@ -189,9 +277,14 @@ def test_zero_sizes_and_ones():
 
 
 def test_sizes_are_free():
-    count = check(make("(x * 2 + y).sum(axis=0)"),
-                  *[(data(np.float64, (n, m)), data(np.float64, (m,))) for n, m in
-                    ((2, 3), (3, 3), (7, 5), (100, 2))], ulp=64)
+    count = check(
+        make("(x * 2 + y).sum(axis=0)"),
+        *[
+            (data(np.float64, (n, m)), data(np.float64, (m,)))
+            for n, m in ((2, 3), (3, 3), (7, 5), (100, 2))
+        ],
+        ulp=64,
+    )
     assert count["recorded"] == 1 and count["replayed"] == 7
 
 
@@ -216,11 +309,21 @@ def test_unaligned_and_swapped_arrays():
     check(make("x * 2 + 1", "x"), (good,), (odd,), (good,), (odd,))
 
 
-# -- Warnings and errors --------------------------------------------------------------------------
+# -- Warnings and errors -------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", ["x / y", "np.sqrt(x) + y", "np.log(x * y)", "x.astype(np.int32) + 1",
-                                  "x * y * 1e308", "x // y", "x % y"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x / y",
+        "np.sqrt(x) + y",
+        "np.log(x * y)",
+        "x.astype(np.int32) + 1",
+        "x * y * 1e308",
+        "x // y",
+        "x % y",
+    ],
+)
 def test_warnings(text):
     calm = np.array([1.0, 2.0, 3.0])
     wild = [np.array([0.0, 1.0, -1.0]), np.array([np.inf, 1.0, 2.0]), np.array([1e300, 1e10, 3.0])]
@@ -234,16 +337,36 @@ def test_errstate():
             return 1 / x + np.sqrt(x)
 
     good, bad = np.array([1.0, 2.0]), np.array([0.0, -1.0])
-    check(function, *[(x, how) for x in (good, bad, good) for how in ("ignore", "warn", "raise")],
-          kernels=False)
+    check(
+        function,
+        *[(x, how) for x in (good, bad, good) for how in ("ignore", "warn", "raise")],
+        kernels=False,
+    )
 
 
 def test_integer_faults():
     for dtype in (np.int32, np.int64):
         lowest = np.iinfo(dtype).min
         x, y = np.array([5, lowest, 7], dtype), np.array([2, 3, 4], dtype)
-        check(make("x // y + x % y"), (x, y), (x, y), (x, y - 2), (x, y - 3), (x, np.array([2, -1, 1], dtype)))
+        check(
+            make("x // y + x % y"),
+            (x, y),
+            (x, y),
+            (x, y - 2),
+            (x, y - 3),
+            (x, np.array([2, -1, 1], dtype)),
+        )
         check(make("x ** y"), (y, y), (y, -y), kernels=False)
+
+
+def test_casts_of_numbers_warn():
+    for make_number in (np.array, np.float64):
+        sets = [(data(np.float64, (5,)), make_number(k)) for k in (1.5, np.nan, 2.5, np.inf)]
+        check(make("x * 2 + np.int32(y)"), *sets, kernels=False)
+        check(make("x * 2 + y.astype(np.int32)"), *sets, kernels=False)
+        sets = [(data(np.float32, (5,)), make_number(k)) for k in (1.5, 1e300, 2.5)]
+        check(make("x * np.float32(y)"), *sets, kernels=False)
+    check(make("x * y"), *[(data(np.float32, (5,)), k) for k in (1.5, 1e300, 2.5)], kernels=False)
 
 
 def test_ignored_integer_faults():
@@ -280,10 +403,23 @@ def test_weakref_callback_calls_again():
     assert (compiled(np.ones(3)) == 3).all()
 
 
-# -- Reductions ------------------------------------------------------------------------------------
+# -- Reductions ----------------------------------------------------------------
 
-REDUCTIONS = ["sum", "prod", "mean", "var", "std", "max", "min", "argmax", "argmin", "any", "all", "cumsum",
-              "cumprod"]
+REDUCTIONS = [
+    "sum",
+    "prod",
+    "mean",
+    "var",
+    "std",
+    "max",
+    "min",
+    "argmax",
+    "argmin",
+    "any",
+    "all",
+    "cumsum",
+    "cumprod",
+]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -292,7 +428,9 @@ def test_reductions(name, dtype):
     sets = [(data(dtype, (n, 4, 3)),) for n in (2, 5, 23)]
     scan, arg = name.startswith("cum"), name.startswith("arg")
     kernels = not (arg and dtype is np.bool_)
-    axes = ["", "axis=0", "axis=1", "axis=-1", "axis=None"] + ["axis=(0, 2)", "axis=(1, -1)"] * (not scan and not arg)
+    axes = ["", "axis=0", "axis=1", "axis=-1", "axis=None"] + ["axis=(0, 2)", "axis=(1, -1)"] * (
+        not scan and not arg
+    )
     ulp = 200 if name in ("var", "std") else 40
     for axis in axes:
         check(make(f"np.{name}(x, {axis})", "x"), *sets, ulp=ulp, kernels=kernels)
@@ -306,48 +444,120 @@ def test_reductions(name, dtype):
 @pytest.mark.parametrize("name", ["sum", "max", "mean", "std", "argmax", "any", "cumsum"])
 def test_reductions_of_layouts(name):
     base = data(np.float64, (9, 11, 7))
-    for x in (np.asfortranarray(base), base.T, base[::2, ::-1, 1:], base.swapaxes(0, 1), base[:, :1]):
+    for x in (
+        np.asfortranarray(base),
+        base.T,
+        base[::2, ::-1, 1:],
+        base.swapaxes(0, 1),
+        base[:, :1],
+    ):
         for axis in (0, 1, 2):
             check(make(f"x.{name}(axis={axis})", "x"), (x,), ulp=200, kernels=False)
 
 
 def test_reduction_dtypes():
-    for text in ("x.sum(dtype=np.float64)", "x.sum(axis=0, dtype='f4')", "x.mean(dtype=np.float64)",
-                 "x.prod(dtype=np.int64)", "np.cumsum(x, dtype=np.float64)"):
+    for text in (
+        "x.sum(dtype=np.float64)",
+        "x.sum(axis=0, dtype='f4')",
+        "x.mean(dtype=np.float64)",
+        "x.prod(dtype=np.int64)",
+        "np.cumsum(x, dtype=np.float64)",
+    ):
         for dtype in (np.int8, np.uint8, np.float32):
             check(make(text, "x"), (data(dtype, (4, 3)),), ulp=8, kernels=False)
 
 
 def test_nan_and_extremes():
     x = np.array([[1.0, np.nan, -0.0], [3.0, -np.inf, 0.0]])
-    for text in ("x.max(axis=0)", "x.min(axis=1)", "x.argmax(axis=0)", "x.argmin()", "np.sum(x, axis=0)"):
+    for text in (
+        "x.max(axis=0)",
+        "x.min(axis=1)",
+        "x.argmax(axis=0)",
+        "x.argmin()",
+        "np.sum(x, axis=0)",
+    ):
         check(make(text, "x"), (x,))
 
 
 def test_bools_of_any_byte():
     x = data(np.float64, (4, 3))
     b, c = ((np.arange(12) % n).astype(np.uint8).view(bool).reshape(4, 3) for n in (5, 3))
-    for text in ("np.where(b, x, -x)", "~b", "b & c", "b ^ c", "b == c", "b < c", "b + c", "b.sum(axis=0)",
-                 "b.argmax(axis=0)", "b.any(axis=0)", "b * x", "b.astype(int)", "b.max(axis=1)", "b.mean()"):
+    for text in (
+        "np.where(b, x, -x)",
+        "~b",
+        "b & c",
+        "b ^ c",
+        "b == c",
+        "b < c",
+        "b + c",
+        "b.sum(axis=0)",
+        "b.argmax(axis=0)",
+        "b.any(axis=0)",
+        "b * x",
+        "b.astype(int)",
+        "b.max(axis=1)",
+        "b.mean()",
+    ):
         check(make(text, "b c x"), (b, c, x), ulp=4, kernels="arg" not in text)
 
 
-# -- Shapes ------------------------------------------------------------------------------------------
+# -- Shapes --------------------------------------------------------------------
 
-SHAPES = ["(x.T * 2).sum(axis=0)", "x.reshape(-1) + 1", "x.reshape(-1, 3) * 2", "x.reshape((x.shape[0], 3)) - 1",
-          "x.ravel() * 2", "x.flatten() + 1", "x.transpose(1, 0) + 1", "np.transpose(x) + 1", "x.swapaxes(0, 1) * 3",
-          "np.expand_dims(x, 1) + x", "(x[:, None] + x[None]).sum(axis=2)", "x[1:] - x[:-1]", "x[:, 1] * 2",
-          "x[:, -1] + x[0, 0]", "x[::2] * 2", "x[::-1] + x", "x[0] * x[1]", "x[1:, ::2] + 1",
-          "x[..., 0] + 1", "x[-2:] * 2", "x[1, 2] * x", "x[-1, 0] + x", "np.flip(x, 0) + x",
-          "np.flip(x) * 2", "np.roll(x, 1, axis=0)", "np.roll(x, -2, axis=1) + x",
-          "np.concatenate((x, x * 2))", "np.concatenate([x, x + 1], axis=1)", "np.stack((x, x * 2))",
-          "np.stack([x, x], axis=-1)", "np.squeeze(x[:, :1]) + 1", "np.pad(x, 1)", "np.pad(x + 1, ((1, 0), (2, 3)))",
-          "np.pad(x, ((0, 1), (1, 0)), constant_values=7)", "np.zeros_like(x) + x", "np.full_like(x, 3) * x",
-          "np.ones(3) * x", "np.arange(3) + x", "np.zeros((x.shape[0], 1)) + x", "x.mT + 1", "np.eye(3) + x[0]"]
+SHAPES = [
+    "(x.T * 2).sum(axis=0)",
+    "x.reshape(-1) + 1",
+    "x.reshape(-1, 3) * 2",
+    "x.reshape((x.shape[0], 3)) - 1",
+    "x.ravel() * 2",
+    "x.flatten() + 1",
+    "x.transpose(1, 0) + 1",
+    "np.transpose(x) + 1",
+    "x.swapaxes(0, 1) * 3",
+    "np.expand_dims(x, 1) + x",
+    "(x[:, None] + x[None]).sum(axis=2)",
+    "x[1:] - x[:-1]",
+    "x[:, 1] * 2",
+    "x[:, -1] + x[0, 0]",
+    "x[::2] * 2",
+    "x[::-1] + x",
+    "x[0] * x[1]",
+    "x[1:, ::2] + 1",
+    "x[..., 0] + 1",
+    "x[-2:] * 2",
+    "x[1, 2] * x",
+    "x[-1, 0] + x",
+    "np.flip(x, 0) + x",
+    "np.flip(x) * 2",
+    "np.roll(x, 1, axis=0)",
+    "np.roll(x, -2, axis=1) + x",
+    "np.concatenate((x, x * 2))",
+    "np.concatenate([x, x + 1], axis=1)",
+    "np.stack((x, x * 2))",
+    "np.stack([x, x], axis=-1)",
+    "np.squeeze(x[:, :1]) + 1",
+    "np.pad(x, 1)",
+    "np.pad(x + 1, ((1, 0), (2, 3)))",
+    "np.pad(x, ((0, 1), (1, 0)), constant_values=7)",
+    "np.zeros_like(x) + x",
+    "np.full_like(x, 3) * x",
+    "np.ones(3) * x",
+    "np.arange(3) + x",
+    "np.zeros((x.shape[0], 1)) + x",
+    "x.mT + 1",
+    "np.eye(3) + x[0]",
+]
 
 
-COMPOSED = ["np.diff(x)", "np.diff(x, axis=0) * 2", "np.outer(x[0], x[1])", "np.outer(x[0], x[:, 0]) + 1",
-            "np.count_nonzero(x > 0) + x", "np.count_nonzero(x) * x", "np.round(x / 2)", "(x * 0.3).round()"]
+COMPOSED = [
+    "np.diff(x)",
+    "np.diff(x, axis=0) * 2",
+    "np.outer(x[0], x[1])",
+    "np.outer(x[0], x[:, 0]) + 1",
+    "np.count_nonzero(x > 0) + x",
+    "np.count_nonzero(x) * x",
+    "np.round(x / 2)",
+    "(x * 0.3).round()",
+]
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.float32, np.float64])
@@ -374,22 +584,39 @@ def test_short_axes():
 
 def test_bounds_at_run_time():
     x = data(np.float64, (12, 5))
-    counts = [check(make("x[i:j] * 2 + x[i:j]", "x i j"), *[(x, i, j) for i, j in ((2, 9), (0, 12), (3, 5))]),
-              check(make("x[i:, :j].sum(axis=0)", "x i j"), *[(x, i, j) for i, j in ((2, 3), (0, 5), (9, 4))], ulp=8),
-              check(make("x[i] * x[j, 1]", "x i j"), *[(x, i, j) for i, j in ((2, 9), (0, 11), (10, 3))])]
+    counts = [
+        check(
+            make("x[i:j] * 2 + x[i:j]", "x i j"), *[(x, i, j) for i, j in ((2, 9), (0, 12), (3, 5))]
+        ),
+        check(
+            make("x[i:, :j].sum(axis=0)", "x i j"),
+            *[(x, i, j) for i, j in ((2, 3), (0, 5), (9, 4))],
+            ulp=8,
+        ),
+        check(make("x[i] * x[j, 1]", "x i j"), *[(x, i, j) for i, j in ((2, 9), (0, 11), (10, 3))]),
+    ]
     assert all(c["recorded"] == 1 and c["side_exits"] == 0 for c in counts)
     for text in ("x[i:j] * 2", "x[i] * 2 + x[j]", "x[:, i:j] + 1", "x[i:j:2] * 2"):
-        check(make(text, "x i j"), *[(x, i, j) for i, j in ((1, 4), (0, 0), (-3, -1), (4, 1), (2, 100), (3, 4), (1, 5))],
-              kernels=False)
+        check(
+            make(text, "x i j"),
+            *[(x, i, j) for i, j in ((1, 4), (0, 0), (-3, -1), (4, 1), (2, 100), (3, 4), (1, 5))],
+            kernels=False,
+        )
 
 
 def test_shapes_and_dtypes_of_arrays():
     for dtype in (np.float32, np.float64, np.int32):
         sets = [(data(np.float64, (n, 6)), data(dtype, (n * 2, 3))) for n in (4, 7, 5)]
-        for text in ("x.reshape(y.shape) + y", "np.zeros(y.shape) + y", "x.astype(y.dtype) * 2",
-                     "np.zeros(x.shape, y.dtype) + 1", "np.broadcast_to(x[0], x.shape) + x",
-                     "x.reshape(y.shape[0], y.shape[1]) * y", "(x * 2).copy() + 1",
-                     "np.sum(x, dtype=y.dtype)" if dtype is not np.int32 else "x.sum()"):
+        for text in (
+            "x.reshape(y.shape) + y",
+            "np.zeros(y.shape) + y",
+            "x.astype(y.dtype) * 2",
+            "np.zeros(x.shape, y.dtype) + 1",
+            "np.broadcast_to(x[0], x.shape) + x",
+            "x.reshape(y.shape[0], y.shape[1]) * y",
+            "(x * 2).copy() + 1",
+            "np.sum(x, dtype=y.dtype)" if dtype is not np.int32 else "x.sum()",
+        ):
             count = check(make(text), *sets, ulp=40)
             assert (text, count["recorded"], count["array_ops_extern"]) == (text, 1, 0)
 
@@ -438,13 +665,20 @@ def test_negative_places():
     check(make("x[y] + 1"), (x, np.array([-1, -7, 3])), (x, np.array([-8, 0, 0])))
 
 
-# -- Products ------------------------------------------------------------------------------------------
+# -- Products ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64, np.float32, np.float64])
 def test_matmul(dtype):
-    shapes = [((4, 5), (5, 3)), ((5,), (5, 3)), ((4, 5), (5,)), ((5,), (5,)), ((2, 4, 5), (5, 3)),
-              ((2, 4, 5), (2, 5, 3)), ((1, 4, 5), (3, 5, 2))]
+    shapes = [
+        ((4, 5), (5, 3)),
+        ((5,), (5, 3)),
+        ((4, 5), (5,)),
+        ((5,), (5,)),
+        ((2, 4, 5), (5, 3)),
+        ((2, 4, 5), (2, 5, 3)),
+        ((1, 4, 5), (3, 5, 2)),
+    ]
     for a, b in shapes:
         x, y = data(dtype, a), data(dtype, b, 1)
         check(make("x @ y"), (x, y), ulp=16)
@@ -457,7 +691,7 @@ def test_matmul(dtype):
     check(make("x @ x.T", "x"), (np.asfortranarray(x),), ulp=16)
 
 
-# -- Numbers ---------------------------------------------------------------------------------------------
+# -- Numbers -------------------------------------------------------------------
 
 
 def test_truth_and_numbers():
@@ -482,7 +716,12 @@ def test_conditions():
             n += 10
         return x, n if x[0] == 8 else -n
 
-    check(function, (np.ones(4), np.ones(4)), (np.full(3, 2.0), np.ones(3)), (np.full(3, 0.5), np.ones(3)))
+    check(
+        function,
+        (np.ones(4), np.ones(4)),
+        (np.full(3, 2.0), np.ones(3)),
+        (np.full(3, 0.5), np.ones(3)),
+    )
 
 
 def test_number_of_one_element():

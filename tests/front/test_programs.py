@@ -9,18 +9,67 @@ import ccompile
 
 from .test_lower import DTYPES, data, run, same
 
-BINARY = ["{a} + {b}", "{a} - {b}", "{a} * {b}", "np.maximum({a}, {b})", "np.minimum({a}, {b})",
-          "np.where({a} > {b}, {a}, {b})", "{a} / ({b} * {b} + 1)", "{a} < {b}", "np.hypot({a}, {b})",
-          "({a} >= 0) & ({b} > 1)", "{a}[k:] - {a}[:-k]", "np.outer({a}[..., 0], {a}[..., -1])"]
-UNARY = ["-({a} * 1)", "abs({a})", "np.sqrt(abs({a}))", "np.exp(-abs({a}))", "np.tanh({a})", "({a} * 0.5 + 1)",
-         "{a}.astype(np.float32)", "{a}.astype(np.int32)", "np.clip({a}, -1, 2)", "np.floor({a} * 1.0)",
-         "({a} ** 2)", "np.where({a} > 0, {a}, 0)", "{a}.sum(axis=0)", "{a}.sum(axis=-1, keepdims=True)",
-         "{a}.max(axis=0)", "{a}.mean(axis=-1)", "{a}.mean()", "{a}.sum()", "{a}.T", "{a}[1:]", "{a}[..., 0]",
-         "{a}[::-1]", "{a}[None]", "{a}.reshape(-1)", "np.cumsum({a}, axis=0)", "np.concatenate(({a}, {a}))",
-         "np.stack(({a}, {a}))", "{a}[..., ::2]", "np.expand_dims({a}, 0)", "{a}.argmax(axis=0)",
-         "({a} > 0).any(axis=0)", "{a}.std(axis=0)", "np.flip({a}, 0)", "np.zeros_like({a})", "{a} @ {a}.T",
-         "{a}.copy()", "float(np.sum({a}))", "np.squeeze({a})", "np.diff({a})", "np.roll({a}, 1, axis=0)",
-         "np.pad({a}, 1)", "{a}[:k]", "{a}[k - 1]", "np.round({a} * 0.7)", "{a}[np.array([0, -1])]"]
+BINARY = [
+    "{a} + {b}",
+    "{a} - {b}",
+    "{a} * {b}",
+    "np.maximum({a}, {b})",
+    "np.minimum({a}, {b})",
+    "np.where({a} > {b}, {a}, {b})",
+    "{a} / ({b} * {b} + 1)",
+    "{a} < {b}",
+    "np.hypot({a}, {b})",
+    "({a} >= 0) & ({b} > 1)",
+    "{a}[k:] - {a}[:-k]",
+    "np.outer({a}[..., 0], {a}[..., -1])",
+]
+UNARY = [
+    "-({a} * 1)",
+    "abs({a})",
+    "np.sqrt(abs({a}))",
+    "np.exp(-abs({a}))",
+    "np.tanh({a})",
+    "({a} * 0.5 + 1)",
+    "{a}.astype(np.float32)",
+    "{a}.astype(np.int32)",
+    "np.clip({a}, -1, 2)",
+    "np.floor({a} * 1.0)",
+    "({a} ** 2)",
+    "np.where({a} > 0, {a}, 0)",
+    "{a}.sum(axis=0)",
+    "{a}.sum(axis=-1, keepdims=True)",
+    "{a}.max(axis=0)",
+    "{a}.mean(axis=-1)",
+    "{a}.mean()",
+    "{a}.sum()",
+    "{a}.T",
+    "{a}[1:]",
+    "{a}[..., 0]",
+    "{a}[::-1]",
+    "{a}[None]",
+    "{a}.reshape(-1)",
+    "np.cumsum({a}, axis=0)",
+    "np.concatenate(({a}, {a}))",
+    "np.stack(({a}, {a}))",
+    "{a}[..., ::2]",
+    "np.expand_dims({a}, 0)",
+    "{a}.argmax(axis=0)",
+    "({a} > 0).any(axis=0)",
+    "{a}.std(axis=0)",
+    "np.flip({a}, 0)",
+    "np.zeros_like({a})",
+    "{a} @ {a}.T",
+    "{a}.copy()",
+    "float(np.sum({a}))",
+    "np.squeeze({a})",
+    "np.diff({a})",
+    "np.roll({a}, 1, axis=0)",
+    "np.pad({a}, 1)",
+    "{a}[:k]",
+    "{a}[k - 1]",
+    "np.round({a} * 0.7)",
+    "{a}[np.array([0, -1])]",
+]
 
 
 def program(rng, ninputs):
@@ -29,7 +78,9 @@ def program(rng, ninputs):
     head, body = f"def f({', '.join(names)}, k):\n", ""
     for i in range(rng.randint(2, 9)):
         if rng.random() < 0.5:
-            text = rng.choice(BINARY).format(a=rng.choice(names), b=rng.choice([*names, "2", "0.5", "k"]))
+            text = rng.choice(BINARY).format(
+                a=rng.choice(names), b=rng.choice([*names, "2", "0.5", "k"])
+            )
         else:
             text = rng.choice(UNARY).format(a=rng.choice(names))
         body += f"    t{i} = {text}\n"
@@ -54,7 +105,10 @@ def array(rng, dtype, shape):
 def arguments(rng, dtypes, ndim):
     """Arrays of shapes that mostly fit each other, and an int."""
     shape = tuple(rng.choice([1, 2, 3, 4, 5, 6, 7]) for _ in range(ndim))
-    shapes = [tuple(1 if rng.random() < 0.1 else n for n in shape)[rng.random() < 0.2 and ndim > 1:] for _ in dtypes]
+    shapes = [
+        tuple(1 if rng.random() < 0.1 else n for n in shape)[rng.random() < 0.2 and ndim > 1 :]
+        for _ in dtypes
+    ]
     return [*(array(rng, d, s) for d, s in zip(dtypes, shapes, strict=True)), rng.choice([1, 2, 3])]
 
 
@@ -80,7 +134,9 @@ def test_programs(block, stress):
         text = program(rng, len(dtypes))
         scope = {"np": np}
         exec(text, scope)
-        compiled = ccompile.compile(scope["f"], backend="interp", options=stress and {"stress": stress})
+        compiled = ccompile.compile(
+            scope["f"], backend="interp", options=stress and {"stress": stress}
+        )
         ndim = rng.choice([1, 2, 2, 3])
         for args in [arguments(rng, dtypes, ndim) for _ in range(3)] * 2:
             want, warned = run(scope["f"], args)
@@ -88,6 +144,8 @@ def test_programs(block, stress):
                 got, warned_too = run(compiled, args)
                 agree(want, got, warned, warned_too)
             except AssertionError as error:
-                raise AssertionError(f"seed {seed}\n{text}\n{[a.shape for a in args[:-1]]}") from error
+                raise AssertionError(
+                    f"seed {seed}\n{text}\n{[a.shape for a in args[:-1]]}"
+                ) from error
         kernels += ccompile.counters(compiled)["array_ops_in_kernels"]
     assert kernels > (0 if stress else 40)
