@@ -133,7 +133,8 @@ core_give_bodies(CoreOwner *own, Trace *t)
 
 PyDoc_STRVAR(backend_info_doc,
              "backend_info()\n--\n\n"
-             "State of backend \"c\": compiler, version, flags, cache, seconds, reason...\n"
+             "State of backend \"c\": compiler, version, flags, cache, seconds (in the\n"
+             "compiler), reason, detail, hint.\n"
              "compiler is None until one was needed and found; reason names the first failure.\n"
              "None of it is known while another thread compiles.");
 
