@@ -168,15 +168,16 @@ backend_forget_tool(CoreBuilder *b)
 static bool
 backend_open(CoreBuilder *b, const BackendCall *call, CcStatus *st)
 {
-    char id[CC_SHA256_HEX];
     const char *dir = call->cache_dir[0] != '\0' ? call->cache_dir : NULL;
 
     if (b->open && strcmp(b->dir, call->cache_dir) == 0 && b->limit == call->cache_size) {
         return true;
     }
     core_backend_fini(b);
-    backend_build_id(id);
-    if (!build_cache_open(&b->cache, dir, call->cache_size, id, st)) {
+    if (b->id[0] == '\0') {
+        backend_build_id(b->id);
+    }
+    if (!build_cache_open(&b->cache, dir, call->cache_size, b->id, st)) {
         return false;
     }
     if (b->cache.why.reason != CC_REASON_NONE && b->why.reason == CC_REASON_NONE) {

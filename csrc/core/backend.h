@@ -20,6 +20,7 @@ enum { BACKEND_TEXT = 1024 };           /* of an option, with its NUL: CC_CONFIG
 
 typedef struct {
     _Atomic uint64_t holder;            /* process and thread that is inside, 0 = none */
+    char id[CC_SHA256_HEX];             /* of our build; "" = not made yet */
     bool open;                          /* cache, dir, limit */
     BuildCache cache;
     char dir[BACKEND_TEXT];

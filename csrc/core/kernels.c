@@ -1,5 +1,4 @@
-/* core/kernels.c - the Python half of core/backend.c: options, the GIL, signals, one line of
- * progress.
+/* core/kernels.c - the Python half of core/backend.c: options, the GIL, signals, one line of progress.
  *
  * The compiler runs without the GIL. About every 50 ms this thread takes it and lets Python look at
  * signals; an exception of a handler ends the compilation and is the caller's. */
@@ -132,12 +131,12 @@ core_give_bodies(CoreOwner *own, Trace *t)
 
 /* -- For Python -------------------------------------------------------------------------------- */
 
-PyDoc_STRVAR(
-    backend_info_doc,
-    "backend_info()\n--\n\n"
-    "State of backend \"c\": {compiler, version, flags, cache, seconds, reason, detail, hint}.\n"
-    "compiler is None until one was needed and found; reason names the first failure, or None.\n"
-    "None of it is known while another thread compiles.");
+PyDoc_STRVAR(backend_info_doc,
+             "backend_info()\n--\n\n"
+             "State of backend \"c\": compiler, version, flags, cache, seconds (in the\n"
+             "compiler), reason, detail, hint.\n"
+             "compiler is None until one was needed and found; reason names the first failure.\n"
+             "None of it is known while another thread compiles.");
 
 static PyObject *
 core_backend_info(PyObject *module, PyObject *Py_UNUSED(none))

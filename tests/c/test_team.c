@@ -487,6 +487,14 @@ test_order_of_the_settings(void)
     T_CHECK(threads_with("junk", "1", 3) == 3);
     T_CHECK(threads_with(NULL, "1", 0) == 1);
     T_CHECK(threads_with(NULL, "250", 0) == cpus);
+
+    uint32_t before = rt_team_threads();
+    rt_team_set_threads(3);
+    rt_team_tell_threads(5);            /* the option comes before the framework */
+    T_CHECK(rt_team_threads() == 5);
+    rt_team_tell_threads(0);
+    rt_team_set_threads(0);
+    T_CHECK(rt_team_threads() == before);
 }
 
 static void
