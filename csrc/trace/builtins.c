@@ -258,10 +258,17 @@ give_iter(Recorder *r, const BuiltinCall *c, const TapeRef *item, Py_ssize_t n, 
 }
 
 static bool
-is_known_sequence(Recorder *r, PyObject *o)
+is_short_sequence(Recorder *r, PyObject *o)
 {
     return (PyTuple_CheckExact(o) || PyList_CheckExact(o))
         && PySequence_Fast_GET_SIZE(o) <= (Py_ssize_t)r->opt.unroll;
+}
+
+/* A list may change while it is iterated, and zip and enumerate would see it: tuples only. */
+static bool
+is_known_sequence(Recorder *r, PyObject *o)
+{
+    return PyTuple_CheckExact(o) && PyTuple_GET_SIZE(o) <= (Py_ssize_t)r->opt.unroll;
 }
 
 static RecStatus
@@ -345,7 +352,7 @@ bi_sequence(Recorder *r, const BuiltinCall *c, bool *handled)
                                     : rec_virt(r, VIRT_LIST, NULL, 0);
         return give(r, c, empty, ref, handled);
     }
-    if (!is_known_sequence(r, c->real[0])) {
+    if (!is_short_sequence(r, c->real[0])) {
         return REC_OK;
     }
     if (tuple && PyTuple_CheckExact(c->real[0])) {

@@ -80,6 +80,21 @@ attr_bound(Recorder *r, PyObject *func, TapeRef fref, PyObject *self, TapeRef sr
     return REC_OK;
 }
 
+/* What the class of `obj` holds under a special name stays as it is. */
+static void
+guard_special(Recorder *r, PyObject *obj, const char *special)
+{
+    PyObject *name = PyUnicode_InternFromString(special);
+
+    if (name == NULL) {
+        PyErr_Clear();
+        r->broken = true;
+        return;
+    }
+    rec_guard_type_attr(r, Py_TYPE(obj), name, _PyType_Lookup(Py_TYPE(obj), name));
+    Py_DECREF(name);
+}
+
 /* Whatever a class holds under a name, bound to nothing, to `self` or to the class. */
 static RecStatus
 attr_from_class(Recorder *r, PyTypeObject *tp, PyObject *name, PyObject *d, bool method,
@@ -128,7 +143,10 @@ attr_from_class(Recorder *r, PyTypeObject *tp, PyObject *name, PyObject *d, bool
         return REC_OK;
     }
     if (Py_TYPE(d)->tp_descr_get == NULL) {
-        put_attr_steal(r, Py_NewRef(d), rec_load_type_attr(r, tp, name, d), method);
+        TapeRef dref = rec_load_type_attr(r, tp, name, d);
+        rec_guard_type(r, dref, d);     /* it is no descriptor, and its class does not become one */
+        guard_special(r, d, "__get__");
+        put_attr_steal(r, Py_NewRef(d), dref, method);
         return REC_OK;
     }
     return attr_residual(r, name, method);
@@ -187,6 +205,7 @@ attr_generic(Recorder *r, PyObject *name, bool method)
     bool data = d != NULL && Py_TYPE(d)->tp_descr_set != NULL;
 
     rec_guard_type(r, ref, obj);
+    guard_special(r, obj, "__getattribute__");
     if (data && Py_IS_TYPE(d, &PyProperty_Type)) {
         return attr_property(r, tp, name, d, method);
     }
@@ -200,6 +219,11 @@ attr_generic(Recorder *r, PyObject *name, bool method)
     if (own != NULL) {
         Py_INCREF(own);
         rec_guard_type_attr(r, tp, name, d);
+        if (d != NULL && (Py_TYPE(d)->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
+            rec_guard_type(r, rec_load_type_attr(r, tp, name, d), d);
+            guard_special(r, d, "__set__");     /* or it would hide the instance's own */
+            guard_special(r, d, "__delete__");
+        }
         TapeRef out =
             rec_load(r, TAPE_LDATTR, 0, ref, TAPE_NULL, TAPE_INDEX(rec_const(r, name)), own);
         put_attr_steal(r, own, out, method);

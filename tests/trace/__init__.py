@@ -1,0 +1,1 @@
+"""The recorder: what it guards and what it unrolls."""
