@@ -1,4 +1,4 @@
-"""State of the program that changes between calls, or under an iterator, is met as plain Python meets it."""
+"""State that changes between calls, or under an iterator, is met as plain Python meets it."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,10 @@ CHANGES = [
     ("f", "thing.__class__ = Base"),
     ("f", "Thing.__getattribute__ = lambda self, name: lambda x: name"),
     ("depth", "Thing.depth = Descriptor()\nDescriptor.__set__ = lambda *a: None"),
-    ("depth", "Thing.depth = Config()\nConfig.__get__ = lambda *a: 9\nConfig.__set__ = lambda *a: 0"),
+    (
+        "depth",
+        "Thing.depth = Config()\nConfig.__get__ = lambda *a: 9\nConfig.__set__ = lambda *a: 0",
+    ),
     ("config", "Config.__get__ = lambda *a: 9"),
 ]
 
