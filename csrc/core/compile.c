@@ -533,7 +533,8 @@ core_call(CoreOwner *own, PyFunctionObject *func, PyObject *const *args, size_t 
     PyObject *slot[CORE_MAX_SLOTS], *res = NULL;
     int n;
 
-    if (!own->state->works || py_tracing(ts) || !rec_inlineable((PyObject *)func)) {
+    if (!own->state->works || py_tracing(ts) ||
+        py_code_monitored((PyCodeObject *)func->func_code) || !rec_inlineable((PyObject *)func)) {
         return plain_call(own, func, args, nargsf, kwnames);
     }
     CodeTraces *ct = find_traces(own, (PyCodeObject *)func->func_code);

@@ -182,15 +182,11 @@ run_nodes(Run *run, uint32_t pc, uint32_t n)
 }
 
 static RunStatus
-run_graph(Run *run, const FrontStep *step)
+run_graph(Run *run, const FrontStep *step, uint32_t ignored)
 {
     Act *act = run->act;
-    int ignored = front_fp_ignored();
-    FrontRan how = FRONT_REFUSED;
+    FrontRan how = front_launch(step->graph, act->t, act->reg, ignored);
 
-    if (ignored >= 0) {
-        how = front_launch(step->graph, act->t, act->reg, (uint32_t)ignored);
-    }
     PyErr_Clear();
     run->own->faults += how == FRONT_FAULT;
     act->t->faults += how == FRONT_FAULT;
@@ -198,7 +194,8 @@ run_graph(Run *run, const FrontStep *step)
     return how == FRONT_RAN ? RUN_NEXT : RUN_FAIL;
 }
 
-/* All array work of the transaction: graphs where there are any, else the framework. */
+/* All array work of the transaction: graphs where there are any, else the framework. Vector math
+ * says nothing true about underflow, so a program that wants to hear of it gets the framework. */
 static RunStatus
 run_launch(Run *run, const TapeIns *in)
 {
@@ -210,10 +207,15 @@ run_launch(Run *run, const TapeIns *in)
     if (in->check == 0 || plans == NULL) {
         return run_nodes(run, pc, in->aux);
     }
+    int ignored = front_fp_ignored();
+    if (ignored < 0 || !(ignored & CC_FAULT_UNDERFLOW)) {
+        PyErr_Clear();
+        return run_nodes(run, pc, in->aux);
+    }
     for (const FrontStep *step = &plans->step[in->check - 1]; pc < end && st == RUN_NEXT; step++) {
         uint32_t n = step->n;
         if (step->graph != NULL) {
-            st = run_graph(run, step);
+            st = run_graph(run, step, (uint32_t)ignored);
         } else {
             for (const FrontStep *next = step + 1; pc + n < end && next->graph == NULL; next++) {
                 n += next->n;
