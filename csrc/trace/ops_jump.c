@@ -126,24 +126,10 @@ rec_op_jump_forward(Recorder *r, int oparg)
     return REC_OK;
 }
 
-static RecStatus
-poll_here(Recorder *r)
-{
-    if (!py_breaker_set(r->ts)) {
-        return REC_OK;
-    }
-    if (py_poll(r->ts) < 0) {
-        return REC_ERROR;
-    }
-    rec_close(r);
-    rec_new_epoch(r);
-    return REC_OK;
-}
-
 RecStatus
 rec_op_jump_backward(Recorder *r, int oparg)
 {
-    RecStatus st = poll_here(r);
+    RecStatus st = rec_poll(r);
 
     return st != REC_OK ? st : rec_backward(r, rec_top(r)->next - oparg);
 }

@@ -10,8 +10,8 @@ rec_op_nop(Recorder *r, int oparg)
 }
 
 /* Serve what waits, as the instruction does. If Python code ran, what was read is old. */
-static RecStatus
-poll_now(Recorder *r)
+RecStatus
+rec_poll(Recorder *r)
 {
     if (!py_breaker_set(r->ts)) {
         return REC_OK;
@@ -27,7 +27,7 @@ poll_now(Recorder *r)
 RecStatus
 rec_op_resume(Recorder *r, int oparg)
 {
-    return (oparg & 3) <= 1 ? poll_now(r) : REC_OK;
+    return (oparg & 3) <= 1 ? rec_poll(r) : REC_OK;
 }
 
 RecStatus

@@ -282,6 +282,7 @@ RecStatus rec_attr(Recorder *r, PyObject *name, bool method);
 RecStatus rec_branch(Recorder *r, bool *outcome); /* truth of the top of the stack, which stays */
 RecStatus rec_backward(Recorder *r, int target);        /* a jump back to a loop head */
 RecStatus rec_at_head(Recorder *r);     /* before an instruction: is it an ancestor's loop head? */
+RecStatus rec_poll(Recorder *r);        /* serve what waits, where an instruction does */
 bool rec_inlineable(PyObject *func);
 bool rec_is_user(PyObject *obj); /* of a class of the program's or of a library's: unknown code */
 bool rec_is_inert(PyObject *obj);        /* its death runs no Python code */
