@@ -401,12 +401,11 @@ side_frames(Recorder *r, Trace *t, uint32_t snap, PyLive *live, int n, int unit)
 }
 
 static void
-add_side(CoreOwner *own, Trace *t, uint32_t snap, Trace *side)
+add_side(Trace *t, uint32_t snap, Trace *side)
 {
     TapeExit *ex = &t->exit[snap];
     Trace **grown = cc_realloc(ex->side, (ex->nside + 1) * sizeof(*grown));
 
-    (void)own;
     if (grown == NULL) {
         tape_free(side);
         return;
@@ -447,7 +446,7 @@ core_go_on(ExecOwner *exec, PyThreadState *ts, Trace *t, uint32_t snap, PyLive *
     PyObject *exc = res == NULL ? py_exc_take() : NULL, *signal = NULL;
     Trace *side = take_trace(own, r, &signal);
     if (side != NULL && !root_of(t)->dead) {
-        add_side(own, t, snap, side);
+        add_side(t, snap, side);
     } else {
         tape_free(side);
         t->exit[snap].closed |= !r->raised_break;       /* the next call must hear of it again */

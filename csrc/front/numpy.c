@@ -14,7 +14,6 @@ static PyObject *known;                 /* dict: callable -> None, pure array fu
 static PyObject
     *known_fresh; /* dict: callable -> None, pure functions that make arrays from numbers */
 static PyObject *dispatcher_type;       /* type of np.sum and the like */
-static PyObject *dtype_meta;            /* np.dtype's metaclass: classes of dtypes */
 static PyObject *generic_type;
 static PyObject *extobj_var, *make_extobj, *geterr_fn;
 static PyObject *extobj_raise[16];      /* by mask of what is ignored */
@@ -136,7 +135,6 @@ front_setup(void)
     dispatcher_type = sum == NULL ? NULL : Py_NewRef((PyObject *)Py_TYPE(sum));
     Py_XDECREF(sum);
     generic_type = Py_NewRef((PyObject *)&PyGenericArrType_Type);
-    dtype_meta = Py_NewRef((PyObject *)Py_TYPE(&PyArrayDescr_Type));
     if (dispatcher_type == NULL || add_ufuncs(known, np) < 0
             || add_names(known, np, pure_functions, COUNT(pure_functions)) < 0
             || add_names(known_fresh, np, fresh_functions, COUNT(fresh_functions)) < 0) {

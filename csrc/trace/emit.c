@@ -290,14 +290,13 @@ rec_emit_alone(Recorder *r, TapeIns ins, const TapeRef *a, uint32_t n, bool resu
 
 /* The carried registers are in the slots of the innermost frame, in the order of `init`. */
 void
-rec_anchor(Recorder *r, int head, const bool *stored, const TapeRef *init, uint32_t n)
+rec_anchor(Recorder *r, const bool *stored, const TapeRef *init, uint32_t n)
 {
     Trace *t = r->t;
     RecFrame *fr = rec_top(r);
     TapeAnchor an = {.ncarried = n};
     TapeIns ins = rec_ins(TAPE_ANCHOR, 0, t->nanchor);
 
-    (void)head;
     an.snap = rec_snapshot(r);
     if (r->broken || !CC_GROW(t->opnd, t->nopnd, r->cap_opnd, n) || !push_operands(r, &ins, init, n)
             || !CC_GROW(t->opnd, t->nopnd, r->cap_opnd, n)) {

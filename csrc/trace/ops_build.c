@@ -92,7 +92,7 @@ is_key(PyObject *key)
 }
 
 static bool
-dict_index(PyObject *const *key, int n, int i)
+dict_index(PyObject *const *key, int i)
 {
     for (int k = 0; k < i; k++) {
         if (Py_TYPE(key[k]) == Py_TYPE(key[i]) &&
@@ -100,7 +100,6 @@ dict_index(PyObject *const *key, int n, int i)
             return true;
         }
     }
-    (void)n;
     return false;
 }
 
@@ -116,7 +115,7 @@ build_dict(Recorder *r, PyObject *const *key, const TapeRef *kref, PyObject *con
         return REC_ERROR;
     }
     for (int i = 0; i < n; i++) {
-        if (!is_key(key[i]) || dict_index(key, n, i)) {
+        if (!is_key(key[i]) || dict_index(key, i)) {
             Py_DECREF(dict);
             return rec_stop(r, CC_REASON_BYTECODE, "a dict display with unusual keys");
         }

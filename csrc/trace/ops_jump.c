@@ -621,7 +621,7 @@ place_anchor(Recorder *r, RecLoop *loop, int end)
             }
         }
     }
-    rec_anchor(r, loop->head, stored, init, n);
+    rec_anchor(r, stored, init, n);
     cc_free(stored);
     loop->anchor = t->nanchor;
     rec_new_epoch(r);

@@ -216,7 +216,7 @@ void rec_close(Recorder *r);            /* end the open transaction */
 uint32_t
 rec_open_here(Recorder *r); /* a transaction that begins at this very instruction; its snapshot */
 uint32_t rec_snapshot(Recorder *r);
-void rec_anchor(Recorder *r, int head, const bool *stored, const TapeRef *init,
+void rec_anchor(Recorder *r, const bool *stored, const TapeRef *init,
                 uint32_t n); /* ANCHOR; slots hold the carried registers */
 TapeRef rec_emit_alone(Recorder *r, TapeIns ins, const TapeRef *a, uint32_t n, bool result);
 TapeRef rec_emit_behind(Recorder *r, TapeRef tuple,
