@@ -465,6 +465,12 @@ core_is_compiling(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
 }
 
 static PyObject *
+core_array_function(PyObject *Py_UNUSED(module), PyObject *function)
+{
+    return front_register(function) < 0 ? NULL : Py_NewRef(function);
+}
+
+static PyObject *
 core_graph_break(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
 {
     Py_RETURN_NONE;
@@ -521,6 +527,9 @@ static PyMethodDef core_functions[] = {
      "set_break_type(type, /)\n--\n\nThe exception class that fullgraph=True raises."},
     {"counters", core_counters, METH_NOARGS,
      "counters()\n--\n\nCounters of the process: {name: int}."},
+    {"array_function", core_array_function, METH_O,
+     "array_function(function, /)\n--\n\nA decorator: a pure function of arrays that compiled code "
+     "runs whole."},
     {"is_compiling", core_is_compiling, METH_NOARGS,
      "is_compiling()\n--\n\nTrue inside a compiled function, while it records, replays or falls "
      "back."},

@@ -16,6 +16,11 @@ typedef enum {
 
 int front_setup(void); /* import NumPy's C API and resolve the tables; once at import */
 
+/* Make a Python function of ours an array function: pure, known by identity and run whole, never
+ * inlined for array operands. -1 with an exception. */
+int front_register(PyObject *function);
+bool front_is_registered(PyObject *obj);
+
 bool front_is_array(PyObject *obj); /* exact ndarray of a plain dtype (bool, int, float, complex) */
 bool front_is_scalar(PyObject *obj);    /* NumPy scalar of a plain dtype */
 bool front_is_pure(PyObject *obj); /* arrays, scalars, numbers, str, None, slices, dtypes; tuples

@@ -144,4 +144,7 @@ bool front_lower_matmul(Lower *L, TapeRef a, TapeRef b, bool dot, FrontValue *ou
 bool front_lower_making(Lower *L, const char *name, bool *mine, FrontValue *out);
 bool front_lower_composed(Lower *L, const char *name, bool *mine, FrontValue *out);
 
+/* lower_nn.c: a function of ccompile.nn.functional */
+bool front_lower_nn(Lower *L, const char *name, FrontValue *out);
+
 #endif

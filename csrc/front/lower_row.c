@@ -110,6 +110,8 @@ lower_function(Lower *L, PyObject *fn, FrontValue *out)
         } else {
             ok = front_lower_ufunc(L, name, L->t->opnd + L->in->arg + 1, n, out);
         }
+    } else if (PyFunction_Check(fn)) {
+        ok = front_lower_nn(L, name, out);
     } else if (PyCFunction_CheckExact(fn) && strcmp(name, "abs") == 0) {
         ok = front_lower_ufunc(L, "absolute", L->t->opnd + L->in->arg + 1, 1, out);
     } else {

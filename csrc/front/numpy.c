@@ -13,6 +13,7 @@
 static PyObject *known;                 /* dict: callable -> None, pure array functions */
 static PyObject
     *known_fresh; /* dict: callable -> None, pure functions that make arrays from numbers */
+static PyObject *registered;            /* dict: Python functions of ours -> None */
 static PyObject *dispatcher_type;       /* type of np.sum and the like */
 static PyObject *generic_type;
 static PyObject *extobj_var, *make_extobj, *geterr_fn;
@@ -128,7 +129,8 @@ front_setup(void)
     np = PyImport_ImportModule("numpy");
     known = PyDict_New();
     known_fresh = PyDict_New();
-    if (np == NULL || known == NULL || known_fresh == NULL) {
+    registered = PyDict_New();
+    if (np == NULL || known == NULL || known_fresh == NULL || registered == NULL) {
         goto done;
     }
     sum = PyObject_GetAttrString(np, "sum");
@@ -144,6 +146,22 @@ front_setup(void)
 done:
     Py_XDECREF(np);
     return err;
+}
+
+int
+front_register(PyObject *function)
+{
+    if (!py_plain_function(function)) {
+        PyErr_SetString(PyExc_TypeError, "expected a Python function");
+        return -1;
+    }
+    return PyDict_SetItem(registered, function, Py_None);
+}
+
+bool
+front_is_registered(PyObject *obj)
+{
+    return PyFunction_Check(obj) && PyDict_Contains(registered, obj) == 1;
 }
 
 /* -- Objects ---------------------------------------------------------------------------------- */
@@ -184,7 +202,7 @@ bool
 front_is_constant(PyObject *obj)
 {
     return Py_IS_TYPE(obj, &PyUFunc_Type) || (PyObject *)Py_TYPE(obj) == dispatcher_type
-        || PyArray_DescrCheck(obj);
+        || PyArray_DescrCheck(obj) || front_is_registered(obj);
 }
 
 static bool
@@ -345,8 +363,17 @@ classify_method(PyObject *descr, PyObject *const *a, uint32_t n, PyObject *kwnam
 }
 
 static FrontKind
+classify_registered(PyObject *const *a, uint32_t n)
+{
+    return all_pure(a, n) && any_arrayish(a, n) && !has_empty(a, n) ? FRONT_ARRAY : FRONT_FOREIGN;
+}
+
+static FrontKind
 classify_call(PyObject *callable, PyObject *const *a, uint32_t n, PyObject *kwnames)
 {
+    if (front_is_registered(callable)) {
+        return classify_registered(a, n);
+    }
     if (Py_IS_TYPE(callable, &PyMethodDescr_Type)) {
         return classify_method(callable, a, n, kwnames);
     }

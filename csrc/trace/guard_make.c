@@ -106,19 +106,26 @@ rec_guard_keys(Recorder *r, TapeRef ref, PyObject *dict)
     return ok;
 }
 
+static bool load_seen(Recorder *r, TapeOp op, TapeRef a0, TapeRef a1, uint32_t aux);
+
+/* A function that is a constant can still change its code. */
 void
 rec_guard_func(Recorder *r, TapeRef ref, PyObject *func)
 {
     PyFunctionObject *fn = (PyFunctionObject *)func;
+    bool reg;
 
     ref = rec_ref(r, ref);
-    if (TAPE_KIND(ref) != TAPE_REG || r->broken || rec_reg(r, ref)->func_epoch == r->epoch) {
+    reg = TAPE_KIND(ref) == TAPE_REG;
+    if ((!reg && TAPE_KIND(ref) != TAPE_CONST) || r->broken
+            || (reg && rec_reg(r, ref)->func_epoch == r->epoch)
+            || (!reg && load_seen(r, TAPE_GFUNC, ref, TAPE_NULL, 0))) {
         return;
     }
     TapeIns ins = rec_ins(TAPE_GFUNC, 0, TAPE_INDEX(rec_const(r, fn->func_code)));
     ins.check = fn->func_defaults == NULL ? 0 : (uint32_t)PyTuple_GET_SIZE(fn->func_defaults);
     rec_emit(r, ins, &ref, 1, false);
-    if (!r->broken) {
+    if (reg && !r->broken) {
         rec_reg(r, ref)->func_epoch = r->epoch;
         rec_reg(r, ref)->type = Py_TYPE(func);
     }
@@ -246,6 +253,26 @@ rec_fix(Recorder *r, TapeRef ref, PyObject *real)
         return r->broken ? TAPE_NULL : k;
     }
     return ref;
+}
+
+TapeRef
+rec_fix_tree(Recorder *r, TapeRef ref, PyObject *real)
+{
+    ref = rec_ref(r, ref);
+    if (PyLong_CheckExact(real) || PyFloat_CheckExact(real)) {
+        return rec_fix_value(r, ref, real);
+    }
+    if (!PyTuple_CheckExact(real) || TAPE_KIND(ref) != TAPE_REG) {
+        return rec_fix(r, ref, real);
+    }
+    bool all = true;
+    rec_guard_len(r, ref, real);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(real) && !r->broken; i++) {
+        PyObject *item = PyTuple_GET_ITEM(real, i);
+        TapeRef ir = rec_load(r, TAPE_LDITEM, 0, ref, rec_const_int(r, i), 0, item);
+        all &= TAPE_KIND(rec_fix_tree(r, ir, item)) == TAPE_CONST;
+    }
+    return all && !r->broken ? rec_const(r, real) : ref;
 }
 
 /* -- Reads ------------------------------------------------------------------------------ */

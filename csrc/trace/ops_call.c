@@ -413,11 +413,27 @@ call_residual(Recorder *r, Call *c)
     return st;
 }
 
+/* A function of ours that runs whole: what is no array decides which kernel it is. */
+static void
+call_fix_arguments(Recorder *r, Call *c)
+{
+    rec_guard_func(r, c->ref[0], c->real[0]);
+    for (Py_ssize_t i = 1; i <= c->n; i++) {
+        if (!front_is_array(c->real[i]) && !front_is_scalar(c->real[i])) {
+            c->ref[i] = rec_fix_tree(r, c->ref[i], c->real[i]);
+        }
+    }
+}
+
 static RecStatus
 call_array(Recorder *r, Call *c, FrontKind kind)
 {
     PyObject *res;
     TapeRef out;
+
+    if (front_is_registered(c->real[0])) {
+        call_fix_arguments(r, c);
+    }
     RecStatus st = rec_pure(r, kind == FRONT_ARRAY ? TAPE_NODE : TAPE_PCALL, DO_CALL, 0, c->real,
                             c->ref, (uint32_t)c->n + 1, c->kwnames, c->pop, &res, &out);
 
@@ -427,21 +443,22 @@ call_array(Recorder *r, Call *c, FrontKind kind)
     return st;
 }
 
+static bool
+call_may_inline(Recorder *r, const Call *c)
+{
+    return rec_inlineable(c->real[0]) && c->ref[0] != TAPE_NULL
+        && r->nframes < (int)r->opt.inline_depth && r->nframes < REC_MAX_FRAMES - 1;
+}
+
 static RecStatus
 call_plan(Recorder *r, Call *c)
 {
+    bool constant;
+
     call_unbind(r, c);
     call_object(r, c);
-    if (rec_inlineable(c->real[0]) &&
-        (rec_virt_of(r, c->ref[0]) != NULL || TAPE_KIND(c->ref[0]) == TAPE_REG) &&
-        r->nframes < (int)r->opt.inline_depth && r->nframes < REC_MAX_FRAMES - 1) {
-        int done = push_callee(r, (PyFunctionObject *)c->real[0], c->ref[0], c->real + 1,
-                               c->ref + 1, c->n, c->kwnames, c->pop, CONT_CALL, 0);
-        if (done != 0) {
-            return done > 0 ? REC_OK : REC_ERROR;
-        }
-    }
-    if (TAPE_KIND(c->ref[0]) == TAPE_CONST) {
+    constant = TAPE_KIND(c->ref[0]) == TAPE_CONST;
+    if (constant) {
         bool handled = false;
         RecStatus st = rec_builtin(r, c->real[0], c->real + 1, c->ref + 1, c->n, c->kwnames, c->pop,
                                    &handled);
@@ -451,6 +468,13 @@ call_plan(Recorder *r, Call *c)
         FrontKind kind = front_classify(DO_CALL, 0, c->real, (uint32_t)c->n + 1, c->kwnames);
         if (kind != FRONT_FOREIGN) {
             return call_array(r, c, kind);
+        }
+    }
+    if (call_may_inline(r, c)) {
+        int done = push_callee(r, (PyFunctionObject *)c->real[0], c->ref[0], c->real + 1,
+                               c->ref + 1, c->n, c->kwnames, c->pop, CONT_CALL, 0);
+        if (done != 0) {
+            return done > 0 ? REC_OK : REC_ERROR;
         }
     }
     return call_residual(r, c);

@@ -244,6 +244,8 @@ TapeRef rec_fix(Recorder *r, TapeRef ref,
                 PyObject *real); /* guard by value where the kind of object wants it */
 TapeRef rec_fix_value(Recorder *r, TapeRef ref,
                       PyObject *real); /* guard an int, str ... by value */
+/* the same for numbers and for tuples of such, item by item */
+TapeRef rec_fix_tree(Recorder *r, TapeRef ref, PyObject *real);
 TapeRef rec_load(Recorder *r, TapeOp op, uint8_t sub, TapeRef a0, TapeRef a1, uint32_t aux,
                  PyObject *real);
 /* What the class holds under `name` is guarded to be `found` (NULL: nothing), a constant or an

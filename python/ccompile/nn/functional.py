@@ -13,6 +13,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from .._autodiff import is_var, record
+from .._core import array_function
 from . import init
 
 __all__ = ["conv2d", "cross_entropy", "dropout", "flatten", "linear", "log_softmax",
@@ -25,12 +26,14 @@ def _pair(value: int | tuple[int, int]) -> tuple[int, int]:
     return (value, value) if isinstance(value, int) else (value[0], value[1])
 
 
+@array_function
 def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
     """input (..., in) @ weight (out, in).T + bias (out,) -> (..., out)."""
     out = np.matmul(input, np.transpose(weight))
     return out if bias is None else out + bias
 
 
+@array_function
 def relu(input: Array) -> Array:
     """max(input, 0); the gradient at 0 is 0."""
     if is_var(input):
@@ -38,6 +41,7 @@ def relu(input: Array) -> Array:
     return np.maximum(input, 0)
 
 
+@array_function
 def flatten(input: Array, start_dim: int = 0, end_dim: int = -1) -> Array:
     """Merge the dimensions from start_dim to end_dim (inclusive) into one."""
     shape = input.shape
@@ -50,6 +54,7 @@ def flatten(input: Array, start_dim: int = 0, end_dim: int = -1) -> Array:
     return np.reshape(input, shape[:first] + (size,) + shape[last + 1:])
 
 
+@array_function
 def softmax(input: Array, dim: int) -> Array:
     """exp(input) / sum of it along `dim`."""
     if is_var(input):
@@ -58,6 +63,7 @@ def softmax(input: Array, dim: int) -> Array:
     return e / np.sum(e, axis=dim, keepdims=True)
 
 
+@array_function
 def log_softmax(input: Array, dim: int) -> Array:
     """log(softmax(input, dim)), computed without overflow."""
     if is_var(input):
@@ -78,6 +84,7 @@ def _class_index(target: Array) -> Array:
     return target.astype(np.uint32)
 
 
+@array_function
 def cross_entropy(input: Array, target: Array, *, reduction: str = "mean") -> Array:
     """Cross entropy of logits (N, C) and class numbers (N,).
 
@@ -132,6 +139,7 @@ def conv_output_size(size: Any, kernel: Any, stride: Any, pads: Any, dilation: A
                  for n, k, s, p, d in zip(size, kernel, stride, pads, dilation, strict=True))
 
 
+@array_function
 def conv2d(input: Array, weight: Array, bias: Array | None = None,
            stride: int | tuple[int, int] = 1, padding: int | tuple[int, int] | str = 0,
            dilation: int | tuple[int, int] = 1, groups: int = 1) -> Array:
@@ -160,11 +168,13 @@ def conv2d_with_columns(input: Array, weight: Array, bias: Array | None, stride:
     n, o = input.shape[0], weight.shape[0]
     columns = conv_columns(input, kernel, stride, pads, dilation)
     columns = columns.reshape(n, groups, columns.shape[1] // groups, oh * ow)
-    out = np.matmul(weight.reshape(groups, o // groups, columns.shape[2]), columns)
-    out = out.reshape(n, o, oh, ow)
+    out = np.empty((n, o, oh, ow), np.result_type(input, weight))
+    np.matmul(weight.reshape(groups, o // groups, columns.shape[2]), columns,
+              out=out.reshape(n, groups, o // groups, oh * ow))
     return (out if bias is None else out + bias.reshape(o, 1, 1)), columns
 
 
+@array_function
 def max_pool2d(input: Array, kernel_size: int | tuple[int, int],
                stride: int | tuple[int, int] | None = None,
                padding: int | tuple[int, int] = 0, dilation: int | tuple[int, int] = 1) -> Array:
