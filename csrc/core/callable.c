@@ -504,6 +504,17 @@ core_set_break_type(PyObject *module, PyObject *type)
 }
 
 static PyObject *
+core_set_grad_hooks(PyObject *module, PyObject *hooks)
+{
+    if (!PyTuple_CheckExact(hooks) || PyTuple_GET_SIZE(hooks) != 5) {
+        PyErr_SetString(PyExc_TypeError, "set_grad_hooks() takes a tuple of five");
+        return NULL;
+    }
+    Py_XSETREF(core_state(module)->grad_hooks, Py_NewRef(hooks));
+    Py_RETURN_NONE;
+}
+
+static PyObject *
 core_clear_counters(PyObject *module, PyObject *Py_UNUSED(none))
 {
     core_state(module)->count = (CoreCounters){0};
@@ -519,6 +530,8 @@ core_enabled(PyObject *module, PyObject *Py_UNUSED(none))
 static PyMethodDef core_functions[] = {
     {"wrap", core_wrap, METH_VARARGS, wrap_doc},
     {"enable", core_enable, METH_O, enable_doc},
+    {"set_grad_hooks", core_set_grad_hooks, METH_O,
+     "set_grad_hooks(hooks, /)\n--\n\nThe two classes and three functions of _gradtape.py."},
     {"clear_counters", core_clear_counters, METH_NOARGS,
      "clear_counters()\n--\n\nThe counters of the process start again at 0."},
     {"enabled", core_enabled, METH_NOARGS,

@@ -153,6 +153,7 @@ rec_options(const CoreOwner *own)
         .graph_break = own->state->graph_break,
         .break_type = own->state->break_type != NULL ? own->state->break_type : PyExc_RuntimeError,
         .is_disabled = core_is_disabled,
+        .grad_hooks = own->state->grad_hooks,
         .stress_txn = (c->stress.bits & (1u << CC_STRESS_SNAP | 1u << CC_STRESS_TXN)) != 0,
     };
 }

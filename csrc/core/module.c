@@ -68,6 +68,7 @@ core_traverse(PyObject *module, visitproc visit, void *arg)
         Py_VISIT(state->is_compiling);
         Py_VISIT(state->graph_break);
         Py_VISIT(state->break_type);
+        Py_VISIT(state->grad_hooks);
     }
     return 0;
 }
@@ -83,6 +84,7 @@ core_clear(PyObject *module)
         Py_CLEAR(state->is_compiling);
         Py_CLEAR(state->graph_break);
         Py_CLEAR(state->break_type);
+        Py_CLEAR(state->grad_hooks);
     }
     return 0;
 }

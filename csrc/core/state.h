@@ -26,6 +26,7 @@ typedef struct {
     PyObject *callable_type;
     PyObject *is_compiling, *graph_break;
     PyObject *break_type; /* what `fullgraph` raises; owned, NULL until Python has set it */
+    PyObject *grad_hooks;               /* of _gradtape.py; owned, NULL until it is loaded */
     CoreCounters count;
     CoreBuilder builder;                /* of compiled kernels */
     bool works;                         /* the self-test of this interpreter has passed */

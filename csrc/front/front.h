@@ -41,6 +41,8 @@ uint8_t front_layout(PyObject *array);  /* TapeLayout */
 uint8_t front_memory_order(
     PyObject *array); /* how its axes lie: LAYOUT_C from far to near, _F, or _STRIDED */
 void front_meta(PyObject *obj, TapeMeta *out);  /* form NONE for what is no number and no array */
+bool front_is_float(int16_t dtype);     /* real floating NumPy type numbers */
+bool front_is_complex(int16_t dtype);
 void front_result(PyObject *obj, int16_t *dtype, int16_t *ndim); /* -1, -1 when not an array */
 
 /* Array work outside frames: of the program's own error state, what it ignores stays ignored and

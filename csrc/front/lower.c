@@ -142,6 +142,7 @@ build_rows(LowerTrace *lt, uint32_t pc, uint32_t n)
     L->g = &L->fg->g;
     L->nsym = 1;
     L->work = false;
+    L->ngrad = L->ngref = 0;
     memset(L->val, 0, (lt->t->nreg + 1) * sizeof(*L->val));
     while (done < n) {
         FrontValue out;
@@ -151,6 +152,7 @@ build_rows(LowerTrace *lt, uint32_t pc, uint32_t n)
             lt->why = L->why;
             break;
         }
+        out.inside = true;
         L->val[L->in->dst - 1] = out;
         done++;
     }
@@ -209,24 +211,24 @@ add_output(LowerTrace *lt, uint32_t reg)
 
 /* Every node that could raise is wanted for its flags. */
 static void
-mark_faults(CcGraph *g)
+mark_faults(const Lower *L, CcGraph *g)
 {
     for (CcRef r = 1; r < g->len; r++) {
-        if (cc_node_faults(g, r) != 0) {
+        if (cc_node_faults(g, r) != 0 && !front_is_quiet(L, r)) {
             g->node[r].flags |= CC_NODE_FAULT;
         }
     }
 }
 
 static bool
-make_plan(FrontGraph *fg, CcStatus *st)
+make_plan(const Lower *L, FrontGraph *fg, CcStatus *st)
 {
 #ifdef CCOMPILE_DEBUG
     PassOptions opt = {.verify = true};
 #else
     PassOptions opt = {.verify = false};
 #endif
-    mark_faults(&fg->g);
+    mark_faults(L, &fg->g);
     if (!pass_run(&fg->g, pass_default, 0, &opt, st)) {
         return false;
     }
@@ -253,7 +255,7 @@ finish_run(LowerTrace *lt, uint32_t pc, uint32_t n)
     if (!ok || fg->nout == 0) {
         return NULL;
     }
-    if (!make_plan(fg, &lt->L.st)) {
+    if (!make_plan(&lt->L, fg, &lt->L.st)) {
         lt->why = "the graph has no plan";
         return NULL;
     }
@@ -339,6 +341,7 @@ finish(LowerTrace *lt)
     cc_free(lt->inner);
     cc_free(lt->seen);
     cc_free(lt->L.val);
+    cc_free(lt->L.gref);
     Py_XDECREF(lt->L.np);
     if (!lt->lost) {
         cc_free(t->meta);               /* served its purpose */

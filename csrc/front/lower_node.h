@@ -18,7 +18,16 @@ typedef struct {
     uint8_t order; /* LAYOUT_C or _F: as it would lie in memory; _STRIDED: unknown */
     int16_t dtype;                      /* NumPy type number */
     bool fresh;                         /* memory of its own for all sizes: may be a result */
+    bool inside;                        /* computed by a row of this run */
 } FrontValue;
+
+enum { FRONT_MAX_GRADIENTS = 8, FRONT_MAX_LEAVES = 200 };
+
+/* A tuple of gradients: its register, its nodes in Lower.gref, and all nodes made for it. */
+typedef struct {
+    uint32_t reg, first, n;
+    CcRef from, to;
+} FrontGradient;
 
 typedef struct {
     const Trace *t;
@@ -31,6 +40,9 @@ typedef struct {
     PyObject *np;
     const char *why;
     bool work;                          /* the run computes more than numbers and views */
+    FrontGradient grad[FRONT_MAX_GRADIENTS];
+    CcRef *gref;                        /* owned */
+    uint32_t ngrad, ngref, cap_gref;
     CcStatus st;
 } Lower;
 
@@ -143,6 +155,12 @@ bool front_lower_matmul(Lower *L, TapeRef a, TapeRef b, bool dot, FrontValue *ou
 /* lower_make.c: arrays from numbers, parts put together */
 bool front_lower_making(Lower *L, const char *name, bool *mine, FrontValue *out);
 bool front_lower_composed(Lower *L, const char *name, bool *mine, FrontValue *out);
+
+/* lower_grad.c: a call of a Backward, an item of what it gave, nodes that report no errors */
+bool front_lower_gradient(Lower *L, FrontValue *out);
+bool front_is_gradient(const Lower *L, TapeRef ref);
+bool front_lower_gradient_item(Lower *L, FrontValue *out);
+bool front_is_quiet(const Lower *L, CcRef r);
 
 /* lower_nn.c: a function of ccompile.nn.functional */
 bool front_lower_nn(Lower *L, const char *name, FrontValue *out);

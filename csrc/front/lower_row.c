@@ -146,7 +146,8 @@ lower_kind(Lower *L, FrontValue *out)
     case DO_TRUTH:
         return front_lower_truth(L, L->t->opnd[L->in->arg], out);
     case DO_GETITEM:
-        return front_lower_getitem(L, out);
+        return front_is_gradient(L, L->t->opnd[L->in->arg]) ? front_lower_gradient_item(L, out)
+                                                             : front_lower_getitem(L, out);
     case DO_GETATTR:
         return front_lower_attribute(L, out);
     case DO_CALL:
@@ -204,6 +205,9 @@ front_lower_row(Lower *L, FrontValue *out)
     }
     const TapeMeta *m = &L->t->meta[L->in->dst - 1];
     CcRef first = L->g->len;
+    if (L->in->sub == DO_CALL && L->in->aux != 0) {
+        return front_lower_gradient(L, out);
+    }
     if (!lower_kind(L, out) || !agrees(L, out, m) || !front_need_dims(L, out->ref)) {
         return false;
     }

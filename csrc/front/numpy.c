@@ -579,6 +579,18 @@ front_meta(PyObject *obj, TapeMeta *out)
     }
 }
 
+bool
+front_is_float(int16_t dtype)
+{
+    return PyTypeNum_ISFLOAT(dtype);
+}
+
+bool
+front_is_complex(int16_t dtype)
+{
+    return PyTypeNum_ISCOMPLEX(dtype);
+}
+
 void
 front_result(PyObject *obj, int16_t *dtype, int16_t *ndim)
 {

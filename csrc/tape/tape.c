@@ -57,6 +57,7 @@ tape_free(Trace *t)
     cc_free(t->arr);
     cc_free(t->meta);
     cc_free(t->place);
+    cc_free(t->grad);
     cc_free(t->exit);
     cc_free(t->keep);
     cc_free(t);

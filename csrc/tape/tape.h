@@ -152,6 +152,15 @@ typedef struct {
     int32_t unit;
 } TapePlace;
 
+/* -- Gradients ------------------------------------------------------------------------ */
+
+/* A NODE that calls a Backward object: the derivative of what the listed rows compute. Its `aux` is
+ * the index + 1. Registers are in opnd: the leaves, then the results of the operations between. */
+typedef struct {
+    uint32_t loss;                      /* register */
+    uint32_t first, nleaves, nops;
+} TapeGrad;
+
 /* -- Trace ------------------------------------------------------------------------ */
 
 typedef struct Trace Trace;
@@ -176,8 +185,10 @@ struct Trace {
     TapeArr *arr;
     TapeMeta *meta;                     /* by register; NULL once plans were made */
     TapePlace *place;
+    TapeGrad *grad;
     TapeExit *exit;                     /* one per snapshot */
-    uint32_t nins, nopnd, nkonst, nvirt, nsnap, nframe, nanchor, nchk, narr, nplace;
+    uint32_t nins, nopnd, nkonst, nvirt, nsnap, nframe, nanchor, nchk, narr, nplace,
+        ngrad;
     uint32_t nreg, ninputs;             /* registers 0 .. ninputs-1 are set at entry */
     uint32_t nids;                      /* identity numbers of virtual objects */
     uint32_t max_image;                 /* most slots of any snapshot */

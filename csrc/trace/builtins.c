@@ -478,6 +478,9 @@ list_append(Recorder *r, const BuiltinCall *c, bool *handled)
         return REC_OK;
     }
     *handled = true;
+    if (rec_grad_fixed(r, c->ref[0])) {
+        return rec_stop(r, CC_REASON_EFFECT, "list.append");
+    }
     if (v != NULL) {
         if (PyList_Append(c->real[0], c->real[1]) < 0) {
             return REC_ERROR;

@@ -87,6 +87,9 @@ rec_snapshot(Recorder *r)
     Trace *t = r->t;
     uint32_t first = t->nframe, slots = 0;
 
+    if (r->grad != NULL) {
+        return rec_grad_snapshot(r);
+    }
     for (int i = 0; i < r->nframes; i++) {
         snap_frame(r, &r->frame[i], i == r->nframes - 1);
         slots += (uint32_t)r->frame[i].sp + 1;

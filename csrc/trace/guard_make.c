@@ -189,6 +189,7 @@ rec_guard_pure(Recorder *r, TapeRef ref, PyObject *real)
     if (TAPE_KIND(ref) != TAPE_REG) {
         return;
     }
+    rec_grad_note(r, ref, real);
     if (front_is_array(real)) {
         rec_guard_array(r, ref, real);
         return;

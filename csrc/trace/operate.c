@@ -121,6 +121,7 @@ note_result(Recorder *r, TapeRef out, PyObject *res, PyObject *const *real, uint
     reg->type_epoch = r->epoch;
     front_result(res, &reg->dtype, &reg->ndim);
     rec_note_meta(r, out, res);
+    rec_grad_note(r, out, res);
     reg->priv = true;
     for (uint32_t i = 0; i < n; i++) {
         if (real[i] == res) {
@@ -197,6 +198,9 @@ rec_residual(Recorder *r, CallKind kind, uint32_t oparg, PyObject *const *real, 
     TapeRef a[OPERATE_MAX];
     bool arrays = false;
 
+    if (r->grad != NULL) {
+        return rec_stop(r, CC_REASON_EFFECT, "%s", tape_call_name[kind]);
+    }
     for (uint32_t i = 0; i < n; i++) {
         a[i] = ref[i] == TAPE_NULL ? TAPE_NULL : rec_materialise(r, ref[i]);
         arrays |= front_is_array(real[i]);

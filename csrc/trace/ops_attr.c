@@ -226,6 +226,7 @@ attr_generic(Recorder *r, PyObject *name, bool method)
         }
         TapeRef out =
             rec_load(r, TAPE_LDATTR, 0, ref, TAPE_NULL, TAPE_INDEX(rec_const(r, name)), own);
+        out = rec_grad_attr(r, obj, name, own, out);
         put_attr_steal(r, own, out, method);
         return REC_OK;
     }

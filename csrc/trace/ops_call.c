@@ -7,7 +7,6 @@
 
 #include "../base/mem.h"
 
-enum { CALL_MAX = 62 };
 
 /* -- Binding shadows ------------------------------------------------------------------- */
 
@@ -72,7 +71,7 @@ bind_refs(Recorder *r, PyFunctionObject *fn, TapeRef func, const TapeRef *arg, P
     PyCodeObject *co = (PyCodeObject *)fn->func_code;
     Py_ssize_t nargs = co->co_argcount, nnamed = nargs + co->co_kwonlyargcount;
     Py_ssize_t ndef = fn->func_defaults == NULL ? 0 : PyTuple_GET_SIZE(fn->func_defaults);
-    TapeRef extra[2 * CALL_MAX];
+    TapeRef extra[2 * REC_CALL_MAX];
     uint32_t nextra = 0;
 
     for (Py_ssize_t i = 0; i < npos && i < nargs; i++) {
@@ -225,6 +224,9 @@ return_value(Recorder *r, PyObject *value, TapeRef ref)
 {
     RecFrame callee = *rec_top(r);
 
+    if (rec_grad_returns(r)) {
+        return rec_grad_end(r, value, ref);
+    }
     if (r->nframes == 1) {
         return return_outermost(r, value, ref);
     }
@@ -287,19 +289,8 @@ rec_op_return_const(Recorder *r, int oparg)
 
 /* -- Calls ------------------------------------------------------------------------------------ */
 
-typedef struct {
-    PyObject *real[CALL_MAX + 2];       /* callable, then arguments */
-    TapeRef ref[CALL_MAX + 2];
-    Py_ssize_t n;                       /* arguments, keyword ones included */
-    PyObject *kwnames;
-    int pop;                            /* slots that the instruction takes */
-    PyObject *star_real[3]; /* f(*args, **kwargs): the callable and the two as they stand */
-    TapeRef star_ref[3];
-    uint32_t nstar;
-} Call;
-
 static void
-call_insert_self(Call *c, PyObject *self, TapeRef ref)
+call_insert_self(RecCall *c, PyObject *self, TapeRef ref)
 {
     for (Py_ssize_t i = c->n; i >= 1; i--) {
         c->real[i + 1] = c->real[i];
@@ -312,13 +303,13 @@ call_insert_self(Call *c, PyObject *self, TapeRef ref)
 
 /* A bound method is its function with self in front. */
 static void
-call_unbind(Recorder *r, Call *c)
+call_unbind(Recorder *r, RecCall *c)
 {
     PyObject *m = c->real[0];
     RecVirt *v = rec_virt_of(r, c->ref[0]);
     TapeRef func, self;
 
-    if (!PyMethod_Check(m) || c->n >= CALL_MAX) {
+    if (!PyMethod_Check(m) || c->n >= REC_CALL_MAX) {
         return;
     }
     if (v != NULL) {
@@ -336,12 +327,12 @@ call_unbind(Recorder *r, Call *c)
 
 /* An object whose class defines __call__ as a Python function. */
 static void
-call_object(Recorder *r, Call *c)
+call_object(Recorder *r, RecCall *c)
 {
     PyObject *obj = c->real[0];
     PyTypeObject *tp = Py_TYPE(obj);
 
-    if (!(tp->tp_flags & Py_TPFLAGS_HEAPTYPE) || PyType_Check(obj) || c->n >= CALL_MAX
+    if (!(tp->tp_flags & Py_TPFLAGS_HEAPTYPE) || PyType_Check(obj) || c->n >= REC_CALL_MAX
             || rec_virt_of(r, c->ref[0]) != NULL) {
         return;
     }
@@ -379,7 +370,7 @@ makes_exception(PyObject *callable)
 }
 
 static RecStatus
-call_residual(Recorder *r, Call *c)
+call_residual(Recorder *r, RecCall *c)
 {
     PyObject *res;
     TapeRef out;
@@ -415,7 +406,7 @@ call_residual(Recorder *r, Call *c)
 
 /* A function of ours that runs whole: what is no array decides which kernel it is. */
 static void
-call_fix_arguments(Recorder *r, Call *c)
+call_fix_arguments(Recorder *r, RecCall *c)
 {
     rec_guard_func(r, c->ref[0], c->real[0]);
     for (Py_ssize_t i = 1; i <= c->n; i++) {
@@ -426,7 +417,7 @@ call_fix_arguments(Recorder *r, Call *c)
 }
 
 static RecStatus
-call_array(Recorder *r, Call *c, FrontKind kind)
+call_array(Recorder *r, RecCall *c, FrontKind kind)
 {
     PyObject *res;
     TapeRef out;
@@ -443,20 +434,37 @@ call_array(Recorder *r, Call *c, FrontKind kind)
     return st;
 }
 
-static bool
-call_may_inline(Recorder *r, const Call *c)
+void
+rec_call_resolve(Recorder *r, RecCall *c)
+{
+    call_unbind(r, c);
+    call_object(r, c);
+}
+
+int
+rec_call_push(Recorder *r, const RecCall *c, int pop)
+{
+    return push_callee(r, (PyFunctionObject *)c->real[0], c->ref[0], c->real + 1, c->ref + 1, c->n,
+                       c->kwnames, pop, CONT_CALL, 0);
+}
+
+bool
+rec_call_may_inline(Recorder *r, const RecCall *c)
 {
     return rec_inlineable(c->real[0]) && c->ref[0] != TAPE_NULL
         && r->nframes < (int)r->opt.inline_depth && r->nframes < REC_MAX_FRAMES - 1;
 }
 
 static RecStatus
-call_plan(Recorder *r, Call *c)
+call_plan(Recorder *r, RecCall *c)
 {
+    RecStatus grad;
     bool constant;
 
-    call_unbind(r, c);
-    call_object(r, c);
+    if (rec_grad_begin(r, c, &grad)) {
+        return grad;
+    }
+    rec_call_resolve(r, c);
     constant = TAPE_KIND(c->ref[0]) == TAPE_CONST;
     if (constant) {
         bool handled = false;
@@ -470,9 +478,8 @@ call_plan(Recorder *r, Call *c)
             return call_array(r, c, kind);
         }
     }
-    if (call_may_inline(r, c)) {
-        int done = push_callee(r, (PyFunctionObject *)c->real[0], c->ref[0], c->real + 1,
-                               c->ref + 1, c->n, c->kwnames, c->pop, CONT_CALL, 0);
+    if (rec_call_may_inline(r, c)) {
+        int done = rec_call_push(r, c, c->pop);
         if (done != 0) {
             return done > 0 ? REC_OK : REC_ERROR;
         }
@@ -483,9 +490,9 @@ call_plan(Recorder *r, Call *c)
 RecStatus
 rec_call(Recorder *r, int nargs, PyObject *kwnames, int extra_pop)
 {
-    Call c = {.kwnames = kwnames, .pop = nargs + 2 + extra_pop};
+    RecCall c = {.kwnames = kwnames, .pop = nargs + 2 + extra_pop};
 
-    if (nargs > CALL_MAX - 2) {
+    if (nargs > REC_CALL_MAX - 2) {
         return rec_stop(r, CC_REASON_TOO_MANY_ARGS, "%d", nargs);
     }
     int base = nargs + extra_pop;       /* depth of the slot below the arguments, plus one */
@@ -542,7 +549,7 @@ rec_op_call_kw(Recorder *r, int oparg)
 
 /* The items of the argument tuple and dict as one flat call; false when they are not known. */
 static bool
-flatten(Recorder *r, Call *c, PyObject *args, TapeRef aref, PyObject *kwargs, TapeRef kref,
+flatten(Recorder *r, RecCall *c, PyObject *args, TapeRef aref, PyObject *kwargs, TapeRef kref,
         PyObject **names)
 {
     Py_ssize_t npos = PyTuple_GET_SIZE(args), nkw = kwargs == NULL ? 0 : PyDict_GET_SIZE(kwargs);
@@ -550,7 +557,7 @@ flatten(Recorder *r, Call *c, PyObject *args, TapeRef aref, PyObject *kwargs, Ta
     PyObject *key, *value;
     Py_ssize_t pos = 0, i = 0;
 
-    if (npos + nkw > CALL_MAX - 2) {
+    if (npos + nkw > REC_CALL_MAX - 2) {
         return false;
     }
     if (kwargs != NULL && vk == NULL && !rec_guard_keys(r, kref, kwargs)) {
@@ -598,7 +605,7 @@ rec_op_call_function_ex(Recorder *r, int oparg)
     PyObject *kwargs = kw ? rec_real(r, 0) : NULL;
     PyObject *args = rec_real(r, kw);
     int callable = PY_CALL_NULL_FIRST ? kw + 1 : kw + 2;
-    Call c = {.pop = 3 + kw};
+    RecCall c = {.pop = 3 + kw};
     PyObject *names = NULL;
 
     if (!PyTuple_CheckExact(args) || (kw && !PyDict_CheckExact(kwargs))) {

@@ -350,7 +350,7 @@ virt_next(Recorder *r, TapeRef it, PyObject **container, TapeRef *value)
     RecVirt *v = rec_virt_of(r, it);
     PyObject *k = NULL;
 
-    if (v == NULL) {
+    if (v == NULL || rec_grad_fixed(r, it)) {
         return -1;
     }
     switch ((VirtKind)v->kind) {
@@ -774,7 +774,7 @@ rec_backward(Recorder *r, int head)
                         REC_MAX_LOOPS);
     }
     loop->turns++;
-    if (for_known || r->broken) {
+    if (for_known || r->broken || r->grad != NULL) {    /* derivatives see loops unrolled */
         go_to(r, head);
         return REC_OK;
     }

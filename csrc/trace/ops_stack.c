@@ -9,11 +9,12 @@ rec_op_nop(Recorder *r, int oparg)
     return REC_OK;
 }
 
-/* Serve what waits, as the instruction does. If Python code ran, what was read is old. */
+/* Serve what waits, as the instruction does. If Python code ran, what was read is old. Inside a
+ * differentiated function it waits on: what happens there may happen twice. */
 RecStatus
 rec_poll(Recorder *r)
 {
-    if (!py_breaker_set(r->ts)) {
+    if (r->grad != NULL || !py_breaker_set(r->ts)) {
         return REC_OK;
     }
     if (py_poll(r->ts) < 0) {
@@ -267,6 +268,9 @@ cell_store(Recorder *r, int oparg, bool delete)
     TapeRef vref = delete ? TAPE_NULL : rec_peek(r, 0);
     RecVirt *v = rec_virt_of(r, fr->sh[oparg]);
 
+    if (rec_grad_fixed(r, fr->sh[oparg])) {
+        return rec_stop(r, CC_REASON_EFFECT, "a variable of an outer function");
+    }
     if (v != NULL) {
         v->field[0] = vref;
         rec_virt_touch(r, v);

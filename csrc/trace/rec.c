@@ -58,6 +58,7 @@ rec_free(Recorder *r)
     cc_free(r->pre.row);
     cc_free(r->node.row);
     cc_free(r->post.row);
+    rec_grad_free(r);
     tape_free(r->t);
     cc_free(r);
 }
@@ -336,7 +337,7 @@ rec_step(Recorder *r)
     if (r->ndrop > 0) {
         emit_drops(r);
     }
-    if (r->want_poll) {
+    if (r->want_poll && r->grad == NULL) {
         emit_poll(r);
     }
     if (r->opt.stress_txn) {
@@ -345,7 +346,7 @@ rec_step(Recorder *r)
     if (r->t->nins + r->pre.n + r->node.n + r->post.n > r->opt.trace_limit) {
         return rec_stop(r, CC_REASON_TRACE_TOO_LONG, "over %u rows", r->opt.trace_limit);
     }
-    if (r->ntargets > 0 && r->icount > 1) {
+    if (r->ntargets > 0 && r->icount > 1 && r->grad == NULL) {
         RecStatus st = rec_at_head(r);
         if (st != REC_OK) {
             return st;
@@ -377,6 +378,9 @@ rec_run(Recorder *r)
 {
     for (;;) {
         RecStatus st = rec_step(r);
+        if ((st == REC_STOP || st == REC_ERROR) && r->grad != NULL) {
+            st = rec_grad_abandon(r);
+        }
         if (st == REC_OK) {
             continue;
         }

@@ -31,6 +31,7 @@ typedef struct {
     PyObject *is_compiling, *graph_break;       /* our own functions, borrowed; known by identity */
     PyObject *break_type;               /* exception class for `fullgraph`, borrowed */
     bool (*is_disabled)(PyObject *);    /* a callable that must run as plain Python */
+    PyObject *grad_hooks;               /* tuple of _gradtape.py, borrowed; NULL: not loaded */
     bool stress_txn;                    /* a transaction for every instruction */
 } RecOptions;
 
@@ -105,6 +106,21 @@ typedef struct {
     uint32_t anchor, up;
 } RecTarget;
 
+/* A call: callable, then arguments, as they stand on the stack. */
+enum { REC_CALL_MAX = 62 };
+typedef struct {
+    PyObject *real[REC_CALL_MAX + 2];
+    TapeRef ref[REC_CALL_MAX + 2];
+    Py_ssize_t n;                       /* arguments, keyword ones included */
+    PyObject *kwnames;
+    int pop;                            /* slots that the instruction takes */
+    PyObject *star_real[3]; /* f(*args, **kwargs): the callable and the two as they stand */
+    TapeRef star_ref[3];
+    uint32_t nstar;
+} RecCall;
+
+typedef struct RecGrad RecGrad;         /* grad.c: a differentiated function is being recorded */
+
 typedef struct {
     PyThreadState *ts;
     RecOptions opt;
@@ -113,7 +129,7 @@ typedef struct {
 
     Trace *t;
     uint32_t cap_ins, cap_opnd, cap_konst, cap_virt, cap_snap, cap_frame, cap_anchor, cap_chk,
-        cap_arr, cap_place, cap_meta;
+        cap_arr, cap_place, cap_meta, cap_grad;
     RecReg *reg;
     uint32_t cap_reg;
     RecVirt *virt;
@@ -141,6 +157,7 @@ typedef struct {
     char stop_detail[80];
     RecTarget target[REC_MAX_ANCHORS];
     int ntargets;
+    RecGrad *grad;                      /* owned; NULL = none */
     uint64_t ops_node, ops_residual;    /* array operations seen */
     PyObject *result;                   /* of the outermost frame, when recorded to its end */
 } Recorder;
@@ -254,6 +271,25 @@ void rec_guard_type_attr(Recorder *r, PyTypeObject *type, PyObject *name, PyObje
 TapeRef rec_load_type_attr(Recorder *r, PyTypeObject *type, PyObject *name, PyObject *found);
 void rec_guard_no_attr(Recorder *r, TapeRef obj, PyObject *name);
 
+/* -- grad.c: calls of value_and_grad objects -------------------------------------------------
+
+ * The function is recorded on plain arrays and every snapshot meanwhile is the one before the call:
+ * nothing in it has an effect, so an exit repeats the call. What has one, or cannot be recorded or
+ * differentiated, abandons the recording of this call, which then is a residual operation. */
+
+/* Begin with the function of such a call; false: it is none, or has to run in eager mode. */
+bool rec_grad_begin(Recorder *r, const RecCall *c, RecStatus *st);
+bool rec_grad_returns(const Recorder *r);       /* the innermost frame is the function's own */
+RecStatus rec_grad_end(Recorder *r, PyObject *value, TapeRef ref);      /* steals value */
+RecStatus rec_grad_abandon(Recorder *r);
+void rec_grad_free(Recorder *r);
+uint32_t rec_grad_snapshot(const Recorder *r);
+/* The shadow of an attribute that was read: a parameter is its leaf. */
+TapeRef rec_grad_attr(Recorder *r, PyObject *owner, PyObject *name, PyObject *real, TapeRef ref);
+void rec_grad_note(Recorder *r, TapeRef ref, PyObject *real);   /* what a register holds */
+/* A virtual object that is older than the call, and so must not change in it. */
+bool rec_grad_fixed(Recorder *r, TapeRef ref);
+
 /* -- operations -------------------------------------------------------------------------- */
 
 /* A pure operation on these operands (PCALL or NODE by phase): runs it, gives value and ref. */
@@ -273,6 +309,11 @@ RecStatus rec_operate(Recorder *r, CallKind kind, uint32_t oparg, PyObject *cons
                       const TapeRef *ref, uint32_t n, PyObject *kwnames, int pop, PyObject **res,
                       TapeRef *out);
 
+/* ops_call.c, for grad.c: method and object calls as those of functions; a frame for an inlined
+ * function (1 done, 0 not possible, -1 an exception) that leaves `pop` operands. */
+void rec_call_resolve(Recorder *r, RecCall *c);
+bool rec_call_may_inline(Recorder *r, const RecCall *c);
+int rec_call_push(Recorder *r, const RecCall *c, int pop);
 RecStatus rec_call(Recorder *r, int nargs, PyObject *kwnames,
                    int extra_pop); /* the stack holds callable and arguments in CPython's order */
 RecStatus rec_call_function(Recorder *r, PyObject *func, TapeRef func_ref, PyObject *const *real,

@@ -1,5 +1,6 @@
 """Capture of array programs: record Python while it runs, compile, replay behind guards."""
 
+from . import _gradtape as _gradtape
 from ._api import GraphBreak, compile, counters, disable, list_backends, reset
 from ._core import graph_break, is_compiling
 from ._grad import GradientError, grad, value_and_grad

@@ -456,7 +456,7 @@ def backward(loss: Var, leaves: list[Var]) -> list[Any]:
     out = []
     for x in leaves:
         g = done.get(x._node.index)
-        g = np.zeros(x.shape, x.dtype) if g is None else np.array(g).reshape(x.shape)
+        g = np.zeros(x.shape, x.dtype) if g is None else np.array(g, order="C")
         out.append(float(g) if isinstance(x._value, float) and type(x._value) is float else g)
     return out
 
