@@ -168,6 +168,29 @@ build_call_iter(Build *b, const TapeVirt *v)
     return it;
 }
 
+/* A view of a dict, or an iterator over one. */
+static PyObject *
+build_dict_part(Build *b, const TapeVirt *v)
+{
+    PyObject *part[4] = {0}, *obj = NULL;
+    bool ok = true, iter = v->kind == VIRT_DICTITER;
+
+    for (uint32_t i = 0; ok && i < v->nfields && i < 4; i++) {
+        part[i] = field(b, v, i);
+        ok = part[i] != NULL;
+    }
+    if (ok && iter) {
+        obj = py_dict_iter(part[0], (PyDictPart)PyLong_AsLong(part[2]), PyLong_AsSsize_t(part[1]),
+                           PyLong_AsSsize_t(part[3]));
+    } else if (ok) {
+        obj = py_dict_view(part[0], (PyDictPart)PyLong_AsLong(part[1]));
+    }
+    for (int i = 0; i < 4; i++) {
+        Py_XDECREF(part[i]);
+    }
+    return obj;
+}
+
 static PyObject *
 build_from_parts(Build *b, const TapeVirt *v)
 {
@@ -218,6 +241,10 @@ build_virt(Build *b, const TapeVirt *v)
         break;
     case VIRT_CALLITER:
         obj = build_call_iter(b, v);
+        break;
+    case VIRT_DICTVIEW:
+    case VIRT_DICTITER:
+        obj = build_dict_part(b, v);
         break;
     case VIRT_RANGEITER:
         obj = build_range_iter(b, v);

@@ -112,10 +112,12 @@ typedef enum {
     VIRT_CELL,      /* cell: one field, may be NULL */
     VIRT_METHOD,    /* function, self */
     VIRT_FUNCTION,  /* code, globals, qualname, defaults, kwdefaults, annotations, closure */
+    VIRT_DICTVIEW,  /* exact dict, what of it (constant, PyDictPart) */
     VIRT_SEQITER,   /* container, next index (constant): of an exact list or tuple */
     VIRT_RANGEITER, /* start, stop, step (constants) */
     VIRT_CALLITER,  /* virtual list of all items, next index (constant), callable, its arguments:
                        zip, enumerate, reversed of known items */
+    VIRT_DICTITER,  /* exact dict, next index, PyDictPart, size at the start (constants) */
     VIRT__COUNT
 } VirtKind;
 

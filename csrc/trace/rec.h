@@ -321,6 +321,9 @@ RecStatus rec_call_function(Recorder *r, PyObject *func, TapeRef func_ref, PyObj
                             FrameCont cont, int cont_arg);
 RecStatus rec_builtin(Recorder *r, PyObject *callable, PyObject *const *real, const TapeRef *ref,
                       Py_ssize_t n, PyObject *kwnames, int pop, bool *handled);
+/* The ref of item i of a dict whose keys are guarded or whose fields are known. */
+TapeRef rec_dict_item(Recorder *r, PyObject *dict, TapeRef ref, PyDictPart part, Py_ssize_t i);
+bool rec_keys_known(Recorder *r, TapeRef ref, PyObject *dict);
 RecStatus rec_attr(Recorder *r, PyObject *name, bool method);
 RecStatus rec_branch(Recorder *r, bool *outcome); /* truth of the top of the stack, which stays */
 RecStatus rec_backward(Recorder *r, int target);        /* a jump back to a loop head */
