@@ -372,6 +372,12 @@ store_item(Recorder *r, PyObject *const *real, const TapeRef *ref, int pop)
             return REC_OK;
         }
     }
+    bool list = PyList_CheckExact(real[0]), dict = PyDict_CheckExact(real[0]);
+    if (r->grad == NULL && v == NULL && (list || dict)
+            && rec_loaded(r, list ? TAPE_LDITEM : TAPE_LDKEY, ref[0], ref[1], 0, ref[2])) {
+        rec_pop(r, pop);                /* xs[k] += array stores what is there */
+        return REC_OK;
+    }
     FrontUpdate up;
     RecStatus st;
     if (!front_update(DO_SETITEM, 0, real, 3, NULL, &up)) {

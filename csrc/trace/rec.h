@@ -287,6 +287,8 @@ TapeRef rec_fix_value(Recorder *r, TapeRef ref,
 TapeRef rec_fix_tree(Recorder *r, TapeRef ref, PyObject *real);
 TapeRef rec_load(Recorder *r, TapeOp op, uint8_t sub, TapeRef a0, TapeRef a1, uint32_t aux,
                  PyObject *real);
+/* `value` is what such a load gave, and nothing has changed since: storing it there does nothing. */
+bool rec_loaded(Recorder *r, TapeOp op, TapeRef a0, TapeRef a1, uint32_t aux, TapeRef value);
 /* What the class holds under `name` is guarded to be `found` (NULL: nothing), a constant or an
  * object read again. */
 void rec_guard_type_attr(Recorder *r, PyTypeObject *type, PyObject *name, PyObject *found);
