@@ -228,6 +228,26 @@ run_launch(Run *run, const TapeIns *in)
     return st;
 }
 
+/* What the transaction writes to the program's memory: all rows are checked, then none can fail. */
+static RunStatus
+run_writes(Run *run)
+{
+    const Act *act = run->act;
+    const TapeIns *first = &act->t->ins[run->pc - 1], *end = first;
+
+    for (; end->op == TAPE_WRITE; end++) {
+        PyObject *target = act_operand(act, end, 0), *contents = act_operand(act, end, 1);
+        if (target == NULL || contents == NULL || !front_write_fits(target, contents)) {
+            return RUN_FAIL;
+        }
+    }
+    for (const TapeIns *in = first; in < end; in++) {
+        front_write(act_operand(act, in, 0), act_operand(act, in, 1));
+    }
+    run->pc += (uint32_t)(end - first) - 1;
+    return RUN_NEXT;
+}
+
 /* -- Residual rows --------------------------------------------------------------------------- */
 
 static int
@@ -492,6 +512,8 @@ run_row(Run *run, TapeIns *in)
         }
         act_set_steal(act, in, v);
         return RUN_NEXT;
+    case TAPE_WRITE:
+        return run_writes(run);
     case TAPE_RCALL:
         return run_residual(run, in);
     case TAPE_DROP:

@@ -209,8 +209,8 @@ power_short(const Lower *L, const FrontValue *base, TapeRef exponent)
     return e == 1.0 ? "positive" : e == -1.0 ? "reciprocal" : e == 0.5 ? "sqrt" : "power";
 }
 
-static bool
-lower_binary(Lower *L, const TapeRef *arg, FrontValue *out)
+bool
+front_lower_binary(Lower *L, const TapeRef *arg, FrontValue *out)
 {
     static const char *const name[13] = {
         "add", "bitwise_and", "floor_divide", "left_shift", "matmul", "multiply", "remainder",
@@ -243,7 +243,7 @@ front_lower_operator(Lower *L, FrontValue *out)
 
     switch ((CallKind)L->in->sub) {
     case DO_BINARY:
-        return lower_binary(L, arg, out);
+        return front_lower_binary(L, arg, out);
     case DO_COMPARE:
         if (!front_lower_ufunc(L, compare[L->in->aux & 7], arg, 2, out)) {
             return false;

@@ -220,9 +220,8 @@ cut_item(Lower *L, Cut *c, const Item *it, uint8_t later)
 }
 
 static bool
-lower_basic(Lower *L, const FrontValue *v, const Item *item, int n, FrontValue *out)
+cut_all(Lower *L, Cut *c, const Item *item, int n)
 {
-    Cut c = {.x = v->ref, .ndim = L->g->node[v->ref].ndim};
     uint8_t later = 0;                  /* axes that items behind this one take */
     bool ok = true;
 
@@ -231,13 +230,39 @@ lower_basic(Lower *L, const FrontValue *v, const Item *item, int n, FrontValue *
     }
     for (int i = 0; ok && i < n; i++) {
         later -= item[i].kind == ITEM_PLACE || item[i].kind == ITEM_SLICE;
-        ok = cut_item(L, &c, &item[i], later);
+        ok = cut_item(L, c, &item[i], later);
     }
-    while (ok && c.axis < c.ndim) {
-        ok = cut_whole(L, &c);
+    while (ok && c->axis < c->ndim) {
+        ok = cut_whole(L, c);
     }
-    if (!ok) {
-        return front_no(L, L->why != NULL ? L->why : "an index without a kernel");
+    return ok || front_no(L, L->why != NULL ? L->why : "an index without a kernel");
+}
+
+bool
+front_part_shape(Lower *L, CcRef x, TapeRef key, uint8_t *ndim, CcDim *dim)
+{
+    Cut c = {.x = x, .ndim = L->g->node[x].ndim};
+    Item item[TAPE_MAX_NDIM];
+    int n = read_key(L, key, item);
+
+    if (n < 0) {
+        return front_no(L, "an index that is not known");
+    }
+    if (!cut_all(L, &c, item, n)) {
+        return false;
+    }
+    *ndim = c.nshape;
+    memcpy(dim, c.shape, c.nshape * sizeof(*dim));
+    return true;
+}
+
+static bool
+lower_basic(Lower *L, const FrontValue *v, const Item *item, int n, FrontValue *out)
+{
+    Cut c = {.x = v->ref, .ndim = L->g->node[v->ref].ndim};
+
+    if (!cut_all(L, &c, item, n)) {
+        return false;
     }
     CcRef r = cc_build_slice(L->g, v->ref, c.start, c.step, c.size, &L->st);
     r = r == 0 ? 0 : cc_build_reshape(L->g, r, c.nshape, c.shape, &L->st);

@@ -134,6 +134,7 @@ bool front_lower_row(Lower *L, FrontValue *out);                /* lower_row.c *
 
 bool front_lower_ufunc(Lower *L, const char *name, const TapeRef *arg, uint32_t n, FrontValue *out);
 bool front_lower_operator(Lower *L, FrontValue *out);           /* BINARY UNARY COMPARE */
+bool front_lower_binary(Lower *L, const TapeRef *arg, FrontValue *out); /* the row's BINARY_OP */
 bool front_lower_truth(Lower *L, TapeRef a, FrontValue *out);
 bool front_lower_number(Lower *L, TapeRef a, uint8_t form,
                         FrontValue *out); /* float(x), x.item() */
@@ -149,6 +150,8 @@ bool front_lower_shaping(Lower *L, const char *name, bool *mine, FrontValue *out
 bool front_lower_reshape_to(Lower *L, const FrontValue *v, PyObject *shape, FrontValue *out);
 bool front_lower_attribute(Lower *L, FrontValue *out);
 bool front_lower_getitem(Lower *L, FrontValue *out);
+/* Shape of x[key] as an array: an element has no axes. */
+bool front_part_shape(Lower *L, CcRef x, TapeRef key, uint8_t *ndim, CcDim *dim);
 bool front_lower_take(Lower *L, FrontValue *out);
 bool front_lower_matmul(Lower *L, TapeRef a, TapeRef b, bool dot, FrontValue *out);
 
@@ -161,6 +164,9 @@ bool front_lower_gradient(Lower *L, FrontValue *out);
 bool front_is_gradient(const Lower *L, TapeRef ref);
 bool front_lower_gradient_item(Lower *L, FrontValue *out);
 bool front_is_quiet(const Lower *L, CcRef r);
+
+/* lower_update.c: INPLACE ASSIGN STORE INTO */
+bool front_lower_update(Lower *L, FrontValue *out);
 
 /* lower_nn.c: a function of ccompile.nn.functional */
 bool front_lower_nn(Lower *L, const char *name, FrontValue *out);

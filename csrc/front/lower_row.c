@@ -150,6 +150,11 @@ lower_kind(Lower *L, FrontValue *out)
                                                              : front_lower_getitem(L, out);
     case DO_GETATTR:
         return front_lower_attribute(L, out);
+    case DO_INPLACE:
+    case DO_ASSIGN:
+    case DO_STORE:
+    case DO_INTO:
+        return front_lower_update(L, out);
     case DO_CALL:
         return lower_call(L, out);
     default:

@@ -36,7 +36,7 @@ typedef enum {
     DO__COUNT
 } CallKind;
 
-typedef enum { PHASE_EDGE, PHASE_PRE, PHASE_FLOAT, PHASE_NODE, PHASE_ALONE } TapePhase;
+typedef enum { PHASE_EDGE, PHASE_PRE, PHASE_FLOAT, PHASE_NODE, PHASE_WRITE, PHASE_ALONE } TapePhase;
 
 typedef struct {
     const char *name;

@@ -10,7 +10,7 @@ typedef struct {
     uint8_t *defined;                   /* by register */
     CcStatus *st;
     uint32_t pc;
-    bool in_txn;
+    bool in_txn, writes;                /* it has begun to write */
 } Verify;
 
 static bool
@@ -102,6 +102,10 @@ verify_row(Verify *v, const TapeIns *in)
     if (phase != PHASE_EDGE && !v->in_txn) {
         return bad(v, "outside a transaction");
     }
+    if (v->writes && in->op != TAPE_WRITE && in->op != TAPE_COMMIT) {
+        return bad(v, "behind what the transaction writes");
+    }
+    v->writes = in->op == TAPE_WRITE;
     if (in->op == TAPE_TXN) {
         if (v->in_txn) {
             return bad(v, "a transaction in a transaction");

@@ -151,6 +151,7 @@ rec_close(Recorder *r)
     if (!r->open) {
         return;
     }
+    rec_memory_flush(r);
     TapeIns head = rec_ins(TAPE_TXN, 0, r->txn_snap);
     head.where = rec_place(r);
     tape_push(r, head);
@@ -160,6 +161,7 @@ rec_close(Recorder *r)
         tape_push_rows(r, &r->node);
     }
     tape_push_rows(r, &r->post);
+    tape_push_rows(r, &r->write);
     tape_push(r, rec_ins(TAPE_COMMIT, 0, 0));
     r->open = false;
     r->txn++;
@@ -168,7 +170,9 @@ rec_close(Recorder *r)
 uint32_t
 rec_open_here(Recorder *r)
 {
-    if (r->open && (r->txn_icount != r->icount || r->node.n > 0 || r->post.n > 0)) {
+    bool work = r->node.n > 0 || r->post.n > 0 || r->write.n > 0;
+
+    if (r->open && (r->txn_icount != r->icount || work)) {
         rec_close(r);
     }
     txn_open(r);
@@ -267,7 +271,8 @@ rec_emit(Recorder *r, TapeIns ins, const TapeRef *a, uint32_t n, bool result)
         ins.dst = TAPE_INDEX(res) + 1;
     }
     ins.where = rec_place(r);
-    rows_push(r, at == PHASE_PRE ? &r->pre : at == PHASE_NODE ? &r->node : &r->post, ins);
+    rows_push(r, at == PHASE_PRE ? &r->pre : at == PHASE_NODE ? &r->node
+                                          : at == PHASE_WRITE ? &r->write : &r->post, ins);
     return res;
 }
 

@@ -93,7 +93,8 @@ saved_give(RecGrad *gr, Recorder *r)
     r->t->nins = gr->nins;
     r->nbrk = gr->nbrk;
     r->want_poll = gr->want_poll;
-    r->pre.n = r->node.n = r->post.n = 0;
+    r->pre.n = r->node.n = r->post.n = r->write.n = 0;
+    r->npending = r->nover = 0;
     r->open = false;
     r->ndrop = 0;
     r->nlate = 0;

@@ -324,6 +324,21 @@ rec_load(Recorder *r, TapeOp op, uint8_t sub, TapeRef a0, TapeRef a1, uint32_t a
     return res;
 }
 
+bool
+rec_loaded(Recorder *r, TapeOp op, TapeRef a0, TapeRef a1, uint32_t aux, TapeRef value)
+{
+    a0 = rec_ref(r, a0);
+    a1 = rec_ref(r, a1);
+    value = rec_ref(r, value);
+    for (uint32_t i = 0; i < r->nload && !r->broken; i++) {
+        const RecLoad *l = &r->load[i];
+        if (l->op == op && l->a0 == a0 && l->a1 == a1 && l->aux == aux) {
+            return value != TAPE_NULL && l->res == value;
+        }
+    }
+    return false;
+}
+
 void
 rec_guard_no_attr(Recorder *r, TapeRef obj, PyObject *name)
 {

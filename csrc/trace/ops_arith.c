@@ -372,7 +372,23 @@ store_item(Recorder *r, PyObject *const *real, const TapeRef *ref, int pop)
             return REC_OK;
         }
     }
-    RecStatus st = rec_residual(r, DO_SETITEM, 0, real, ref, 3, NULL, pop, 0, &none, &out);
+    bool list = PyList_CheckExact(real[0]), dict = PyDict_CheckExact(real[0]);
+    if (r->grad == NULL && v == NULL && (list || dict)
+            && rec_loaded(r, list ? TAPE_LDITEM : TAPE_LDKEY, ref[0], ref[1], 0, ref[2])) {
+        rec_pop(r, pop);                /* xs[k] += array stores what is there */
+        return REC_OK;
+    }
+    FrontUpdate up;
+    RecStatus st;
+    if (!front_update(DO_SETITEM, 0, real, 3, NULL, &up)) {
+        st = rec_residual(r, DO_SETITEM, 0, real, ref, 3, NULL, pop, 0, &none, &out);
+    } else if (rec_is_own_part(r, ref[0], ref[1], ref[2])) {    /* a[k] += b stores a[k] there */
+        rec_guard_array(r, ref[0], real[0]);
+        rec_pop(r, pop);
+        return REC_OK;
+    } else {
+        st = rec_update(r, &up, DO_SETITEM, 0, real, ref, 3, NULL, pop, &none, &out);
+    }
     if (st == REC_OK) {
         Py_DECREF(none);
         rec_pop(r, pop);

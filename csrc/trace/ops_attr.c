@@ -358,6 +358,13 @@ rec_op_store_attr(Recorder *r, int oparg)
     PyObject *name = name_at(r, oparg);
     PyObject *real[3] = {rec_real(r, 0), name, rec_real(r, 1)}, *none;
     TapeRef ref[3] = {rec_peek(r, 0), rec_const(r, name), rec_peek(r, 1)}, out;
+
+    if (r->grad == NULL && Py_TYPE(real[0])->tp_setattro == PyObject_GenericSetAttr
+            && rec_loaded(r, TAPE_LDATTR, ref[0], TAPE_NULL, TAPE_INDEX(ref[1]), ref[2])) {
+        guard_special(r, real[0], "__setattr__");       /* x.a += array stores what is there */
+        rec_pop(r, 2);
+        return REC_OK;
+    }
     RecStatus st = rec_residual(r, DO_SETATTR, 0, real, ref, 3, NULL, 2, 0, &none, &out);
 
     if (st == REC_OK) {

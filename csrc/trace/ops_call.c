@@ -434,6 +434,20 @@ call_array(Recorder *r, RecCall *c, FrontKind kind)
     return st;
 }
 
+static RecStatus
+call_update(Recorder *r, RecCall *c, const FrontUpdate *up)
+{
+    PyObject *res;
+    TapeRef out;
+    RecStatus st = rec_update(r, up, DO_CALL, 0, c->real, c->ref, (uint32_t)c->n + 1, c->kwnames,
+                              c->pop, &res, &out);
+
+    if (st == REC_OK) {
+        rec_replace_steal(r, c->pop, res, out);
+    }
+    return st;
+}
+
 void
 rec_call_resolve(Recorder *r, RecCall *c)
 {
@@ -459,6 +473,7 @@ static RecStatus
 call_plan(Recorder *r, RecCall *c)
 {
     RecStatus grad;
+    FrontUpdate up;
     bool constant;
 
     if (rec_grad_begin(r, c, &grad)) {
@@ -476,6 +491,9 @@ call_plan(Recorder *r, RecCall *c)
         FrontKind kind = front_classify(DO_CALL, 0, c->real, (uint32_t)c->n + 1, c->kwnames);
         if (kind != FRONT_FOREIGN) {
             return call_array(r, c, kind);
+        }
+        if (front_update(DO_CALL, 0, c->real, (uint32_t)c->n + 1, c->kwnames, &up)) {
+            return call_update(r, c, &up);
         }
     }
     if (rec_call_may_inline(r, c)) {

@@ -699,6 +699,10 @@ place_anchor(Recorder *r, RecLoop *loop, int end)
     stored_locals(fr, loop->head, end, stored);
     materialise_all(r);
     rec_close(r);
+    /* Side traces come back here: what they show to foreign code is not known on this tape. */
+    for (uint32_t i = 0; i < r->t->nreg; i++) {
+        r->reg[i].priv = r->reg[i].own = false;
+    }
     for (int i = 0; i < fr->nlocals && !r->broken; i++) {
         if (stored[i] && fr->sh[i] != TAPE_NULL) {
             if (n == REC_MAX_CARRIED) {

@@ -58,6 +58,8 @@ rec_free(Recorder *r)
     cc_free(r->pre.row);
     cc_free(r->node.row);
     cc_free(r->post.row);
+    cc_free(r->write.row);
+    cc_free(r->pending);
     rec_grad_free(r);
     tape_free(r->t);
     cc_free(r);
@@ -343,7 +345,7 @@ rec_step(Recorder *r)
     if (r->opt.stress_txn) {
         rec_close(r);
     }
-    if (r->t->nins + r->pre.n + r->node.n + r->post.n > r->opt.trace_limit) {
+    if (r->t->nins + r->pre.n + r->node.n + r->post.n + r->write.n > r->opt.trace_limit) {
         return rec_stop(r, CC_REASON_TRACE_TOO_LONG, "over %u rows", r->opt.trace_limit);
     }
     if (r->ntargets > 0 && r->icount > 1 && r->grad == NULL) {

@@ -22,7 +22,8 @@ enum {
     REC_MAX_LOOPS = 8,
     REC_MAX_ANCHORS = 16,
     REC_MAX_CARRIED = 64,
-    REC_MAX_LATE = 32
+    REC_MAX_LATE = 32,
+    REC_MAX_OVER = FRONT_MAX_EXTENTS
 };
 
 typedef struct {
@@ -47,7 +48,21 @@ typedef struct {
     int16_t dtype, ndim;                /* arrays: known from a guard or a result check, else -1 */
     uint32_t arr_epoch, func_epoch, len_epoch, pure_epoch;      /* 0 = not guarded */
     int32_t len;
+    /* memory of arrays, update.c */
+    TapeRef root;                       /* register in whose memory it lies; NULL = its own */
+    uint32_t root_epoch;                /* when that was so */
+    bool own;                           /* memory made on this tape that no other root can reach */
+    bool viewed;                        /* other registers lie in its memory */
+    FrontExtent extent;                 /* while recording */
+    TapeRef part_of, part_key;          /* it is the part of that array under that key */
+    uint32_t part_epoch;
 } RecReg;
+
+/* An array that this transaction writes when nothing can fail any more. */
+typedef struct {
+    TapeRef target, value;
+    uint32_t opnd;                      /* where its WRITE row has the value */
+} RecWrite;
 
 typedef struct {
     uint8_t kind;
@@ -147,7 +162,14 @@ typedef struct {
 
     bool open;                          /* a transaction is open */
     uint32_t txn, txn_snap, txn_icount; /* serial number, snapshot, instruction that it began at */
-    RecRows pre, node, post;
+    RecRows pre, node, post, write;
+    RecWrite *pending;                  /* of the open transaction, in order */
+    uint32_t npending, cap_pending;
+    struct {
+        TapeRef ref;
+        bool written;
+    } over[REC_MAX_OVER];               /* arrays that it guards to share no memory */
+    uint32_t nover;
     uint32_t epoch, icount;
     bool broken;
     bool raised_break;                  /* `fullgraph`: the program was given a GraphBreak */
@@ -265,6 +287,8 @@ TapeRef rec_fix_value(Recorder *r, TapeRef ref,
 TapeRef rec_fix_tree(Recorder *r, TapeRef ref, PyObject *real);
 TapeRef rec_load(Recorder *r, TapeOp op, uint8_t sub, TapeRef a0, TapeRef a1, uint32_t aux,
                  PyObject *real);
+/* `value` is what such a load gave, and nothing has changed since: storing it there does nothing. */
+bool rec_loaded(Recorder *r, TapeOp op, TapeRef a0, TapeRef a1, uint32_t aux, TapeRef value);
 /* What the class holds under `name` is guarded to be `found` (NULL: nothing), a constant or an
  * object read again. */
 void rec_guard_type_attr(Recorder *r, PyTypeObject *type, PyObject *name, PyObject *found);
@@ -290,6 +314,27 @@ void rec_grad_note(Recorder *r, TapeRef ref, PyObject *real);   /* what a regist
 /* A virtual object that is older than the call, and so must not change in it. */
 bool rec_grad_fixed(Recorder *r, TapeRef ref);
 
+/* -- update.c: arrays changed in place, and who shares memory with whom --------------------------
+
+ * New contents are computed apart; a WRITE row copies them when the transaction commits. Until then
+ * a read of the very array reads the new contents; a read of what may share memory with it ends the
+ * transaction first. */
+
+/* An operation that changes an array in place (front_update). As rec_operate. */
+RecStatus rec_update(Recorder *r, const FrontUpdate *up, CallKind kind, uint32_t oparg,
+                     PyObject *const *real, const TapeRef *ref, uint32_t n, PyObject *kwnames,
+                     int pop, PyObject **res, TapeRef *out);
+/* Array work of a NODE row is about to read operands; those with new contents are replaced. */
+void rec_memory_read(Recorder *r, CallKind kind, PyObject *const *real, TapeRef *a, uint32_t n,
+                     PyObject *kwnames, PyObject *res);
+/* Whose memory its result is; `a` are the operands before rec_memory_read. */
+void rec_memory_note(Recorder *r, TapeRef out, CallKind kind, PyObject *const *real,
+                     const TapeRef *a, uint32_t n, PyObject *kwnames, PyObject *res);
+void rec_memory_shown(Recorder *r, TapeRef ref);        /* other registers may come to name it */
+/* `value` is what target[key] gave: storing it there changes nothing. */
+bool rec_is_own_part(Recorder *r, TapeRef target, TapeRef key, TapeRef value);
+void rec_memory_flush(Recorder *r);     /* the transaction ends: its guard, nothing is pending */
+
 /* -- operations -------------------------------------------------------------------------- */
 
 /* A pure operation on these operands (PCALL or NODE by phase): runs it, gives value and ref. */
@@ -304,6 +349,10 @@ RecStatus rec_residual(Recorder *r, CallKind kind, uint32_t oparg, PyObject *con
 /* The items of the exact tuple that the residual row just emitted gave, loaded before its state
  * ends. */
 void rec_residual_items(Recorder *r, TapeRef tuple, PyObject *items, TapeRef *item);
+/* Run array work as a replay runs it: 0 and a result, 1 = a floating-point error that the program
+ * would hear of (no exception is set), -1 an exception. */
+int rec_run_node(CallKind kind, uint32_t oparg, PyObject *const *real, uint32_t n,
+                 PyObject *kwnames, PyObject **res);
 /* Whichever of the two fits. */
 RecStatus rec_operate(Recorder *r, CallKind kind, uint32_t oparg, PyObject *const *real,
                       const TapeRef *ref, uint32_t n, PyObject *kwnames, int pop, PyObject **res,
