@@ -25,7 +25,33 @@ testing_fail_alloc(PyObject *Py_UNUSED(self), PyObject *arg)
     return PyBool_FromLong(fired);
 }
 
+PyDoc_STRVAR(opcodes_doc,
+             "opcodes()\n--\n\n"
+             "[(name, opcode, handler, reason)]: the rows of bytecode.def; without a handler,\n"
+             "None and the number of the reason that ends a recording there.");
+
+static PyObject *
+testing_opcodes(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(none))
+{
+    uint32_t count;
+    const RecOpcode *row = rec_opcodes(&count);
+    PyObject *list = PyList_New(count);
+
+    for (uint32_t i = 0; list != NULL && i < count; i++) {
+        int reason = row[i].handler != NULL ? 0 : (int)rec_stop_reason(row[i].op);
+        PyObject *item =
+            Py_BuildValue("(sizi)", row[i].name, row[i].op, row[i].handler, reason);
+        if (item == NULL) {
+            Py_CLEAR(list);
+        } else {
+            PyList_SET_ITEM(list, i, item);
+        }
+    }
+    return list;
+}
+
 static PyMethodDef testing_methods[] = {
+    {"opcodes", testing_opcodes, METH_NOARGS, opcodes_doc},
     {"fail_alloc", testing_fail_alloc, METH_O, fail_alloc_doc},
     {NULL, NULL, 0, NULL},
 };

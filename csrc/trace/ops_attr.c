@@ -341,12 +341,6 @@ rec_op_load_attr(Recorder *r, int oparg)
 }
 
 RecStatus
-rec_op_load_attr_plain(Recorder *r, int oparg)
-{
-    return rec_attr(r, name_at(r, oparg), false);
-}
-
-RecStatus
 rec_op_load_method(Recorder *r, int oparg)
 {
     return rec_attr(r, name_at(r, oparg), true);

@@ -355,9 +355,7 @@ rec_step(Recorder *r)
         }
     }
     if (rec_handler[op] == NULL) {
-        CcReason why =
-            op == RAISE_VARARGS || op == RERAISE ? CC_REASON_EXCEPTION : CC_REASON_BYTECODE;
-        return rec_stop(r, why, "%s", py_opcode_name(op));
+        return rec_stop(r, rec_stop_reason(op), "%s", py_opcode_name(op));
     }
     RecStatus st = rec_handler[op](r, oparg);
     if (st == REC_OK && (py_tracing(r->ts) || someone_looked(r))) {

@@ -385,5 +385,14 @@ bool rec_is_inert(PyObject *obj);        /* its death runs no Python code */
 /* Results of a handler's real operation that is not on the frames' own stack. */
 typedef RecStatus (*RecHandler)(Recorder *r, int oparg);
 extern const RecHandler rec_handler[256];       /* by opcode of this version */
+CcReason rec_stop_reason(int op);       /* why the recording ends at an opcode without handler */
+
+typedef struct {
+    const char *name;
+    const char *handler;                /* NULL = none: the recording stops there */
+    int op;
+} RecOpcode;
+
+const RecOpcode *rec_opcodes(uint32_t *count);  /* the rows of this version's bytecode.def */
 
 #endif
