@@ -4,7 +4,7 @@
  * before their fields, so that cycles close. Nothing here runs Python code. */
 #include "exec.h"
 
-#include "../base/mem.h"
+#include <string.h>
 
 typedef struct {
     const Act *act;
@@ -288,15 +288,15 @@ static bool
 build_begin(Build *b, const Act *act)
 {
     b->act = act;
-    b->memo = cc_calloc(act->t->nids + 1, sizeof(*b->memo));
+    b->memo = act->memo;
+    memset(b->memo, 0, (act->t->nids + 1) * sizeof(*b->memo));
     b->keep = PyList_New(0);
-    return b->memo != NULL && b->keep != NULL;
+    return b->keep != NULL;
 }
 
 static void
 build_end(Build *b)
 {
-    cc_free(b->memo);
     Py_XDECREF(b->keep);
 }
 
@@ -338,8 +338,9 @@ exec_image_build(const Act *act, uint32_t snap, Image *im)
         im->nslots += f->nlocals + f->nstack;
     }
     im->n = im->nslots + 2 * s->nframes;
-    im->obj = cc_calloc(im->n + 1, sizeof(*im->obj));
-    ok = build_begin(&b, act) && im->obj != NULL;
+    im->obj = act->image;
+    memset(im->obj, 0, im->n * sizeof(*im->obj));
+    ok = build_begin(&b, act);
     for (uint32_t i = 0; ok && i < s->nframes; i++) {
         const TapeFrame *f = &t->frame[s->frame + i];
         for (uint32_t k = 0; ok && k < f->nlocals + f->nstack; k++) {
@@ -362,7 +363,6 @@ exec_image_drop(Image *im)
     for (uint32_t i = 0; im->obj != NULL && i < im->n; i++) {
         Py_XDECREF(im->obj[i]);
     }
-    cc_free(im->obj);
     im->obj = NULL;
     im->n = 0;
 }

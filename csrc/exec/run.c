@@ -10,6 +10,8 @@
 #include "../front/lower.h"
 #include "../py/compat.h"
 
+#include <string.h>
+
 enum { RUN_MAX_OPERANDS = 256 };
 
 typedef struct {
@@ -32,11 +34,15 @@ typedef enum { RUN_NEXT, RUN_FAIL, RUN_MISS, RUN_END } RunStatus;
 static Act *
 act_new(Trace *t, Act *parent)
 {
-    Act *act = cc_calloc(1, sizeof(*act) + (t->nreg + 1) * sizeof(PyObject *));
+    size_t room = t->nreg + 1 + (size_t)t->max_image + t->nids + 1;
+    Act *act = cc_realloc(NULL, sizeof(*act) + room * sizeof(PyObject *));
 
     if (act != NULL) {
+        memset(act, 0, sizeof(*act) + (t->nreg + 1) * sizeof(PyObject *));
         act->t = t;
         act->reg = (PyObject **)(act + 1);
+        act->image = act->reg + t->nreg + 1;
+        act->memo = act->image + t->max_image;
         act->parent = parent;
         t->running++;
         t->entered++;
@@ -552,7 +558,6 @@ leave_at(Run *run, uint32_t snap, uint32_t first_side, Image *im)
                 im->obj[i] = NULL;
             }
             sub->side_index = first_side;
-            cc_free(im->obj);
             act_trim(act);
             run->act = sub;
             run->pc = 0;
@@ -595,17 +600,10 @@ side_missed(Run *run)
 {
     Act *sub = run->act;
     uint32_t snap = sub->t->parent_snap, next = sub->side_index + 1;
-    Image im = {.n = sub->t->ninputs};
+    Image im = {.obj = sub->parent->image, .n = sub->t->ninputs};
     const TapeSnap *s = &sub->t->parent->snap[snap];
 
     im.nslots = im.n - 2 * s->nframes;
-    im.obj = cc_calloc(im.n + 1, sizeof(*im.obj));
-    if (im.obj == NULL) {
-        act_free(sub);
-        run->act = NULL;
-        PyErr_NoMemory();
-        return end_with(run, NULL);
-    }
     for (uint32_t i = 0; i < im.n; i++) {
         im.obj[i] = sub->reg[i];
         sub->reg[i] = NULL;

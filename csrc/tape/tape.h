@@ -193,7 +193,7 @@ struct Trace {
         ngrad;
     uint32_t nreg, ninputs;             /* registers 0 .. ninputs-1 are set at entry */
     uint32_t nids;                      /* identity numbers of virtual objects */
-    uint32_t max_image;                 /* most slots of any snapshot */
+    uint32_t max_image;                 /* most objects of any snapshot: slots, 2 per frame */
     Trace *parent;                      /* borrowed; NULL for a root */
     uint32_t parent_snap;
     CcReason end;                       /* why the recording ended; NONE = at RET, BACK or JUMP */

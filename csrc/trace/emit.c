@@ -92,7 +92,7 @@ rec_snapshot(Recorder *r)
     }
     for (int i = 0; i < r->nframes; i++) {
         snap_frame(r, &r->frame[i], i == r->nframes - 1);
-        slots += (uint32_t)r->frame[i].sp + 1;
+        slots += (uint32_t)r->frame[i].sp + 2;
     }
     if (r->broken || !CC_GROW(t->snap, t->nsnap, r->cap_snap, 1)) {
         r->broken = true;

@@ -181,10 +181,13 @@ item_ref(Recorder *r, PyObject *const *real, const TapeRef *ref, PyObject *item)
     if (seq && PyLong_CheckExact(real[1])) {
         if (v != NULL) {
             TapeRef k = rec_fix_value(r, ref[1], real[1]);
+            if (r->broken) {
+                return TAPE_NULL;
+            }
             Py_ssize_t i = PyLong_AsSsize_t(rec_konst_borrow(r, k));
             v = rec_virt_of(r, ref[0]);
             i = i < 0 ? i + (Py_ssize_t)v->nfields : i;
-            return r->broken ? TAPE_NULL : rec_ref(r, v->field[i]);
+            return rec_ref(r, v->field[i]);
         }
         if (TAPE_KIND(ref[0]) == TAPE_CONST && TAPE_KIND(ref[1]) == TAPE_CONST) {
             return rec_const(r, item);

@@ -74,6 +74,9 @@ bind_refs(Recorder *r, PyFunctionObject *fn, TapeRef func, const TapeRef *arg, P
     TapeRef extra[2 * REC_CALL_MAX];
     uint32_t nextra = 0;
 
+    if (r->broken) {                    /* a ref that is NULL does not say "not given" then */
+        return;
+    }
     for (Py_ssize_t i = 0; i < npos && i < nargs; i++) {
         slot[i] = arg[i];
     }

@@ -5,6 +5,7 @@
  * exception is to be handled. Whatever happens, the program runs once and to its end. */
 #include "rec.h"
 
+#include "../base/check.h"
 #include "../base/mem.h"
 #include "../base/vec.h"
 
@@ -358,6 +359,7 @@ rec_step(Recorder *r)
         return rec_stop(r, rec_stop_reason(op), "%s", py_opcode_name(op));
     }
     RecStatus st = rec_handler[op](r, oparg);
+    CC_ASSERT((st != REC_OK && st != REC_STOP) || !PyErr_Occurred());
     if (st == REC_OK && (py_tracing(r->ts) || someone_looked(r))) {
         /* The instruction is done: the state is the one before the next. */
         if (r->nframes > 0) {
