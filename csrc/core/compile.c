@@ -32,7 +32,7 @@ static void
 trace_kill(Trace *t)
 {
     t->dead = true;
-    if (t->running == 0) {
+    if (t->running == 0 || tape_drops(t, CC_DROP_RUNNING)) {
         tape_free(t);
     }
 }
@@ -154,6 +154,7 @@ rec_options(const CoreOwner *own)
         .break_type = own->state->break_type != NULL ? own->state->break_type : PyExc_RuntimeError,
         .is_disabled = core_is_disabled,
         .grad_hooks = own->state->grad_hooks,
+        .drop = c->stress.drop,
         .stress_txn = (c->stress.bits & (1u << CC_STRESS_SNAP | 1u << CC_STRESS_TXN)) != 0,
     };
 }

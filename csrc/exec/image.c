@@ -256,7 +256,7 @@ build_virt(Build *b, const TapeVirt *v)
         Py_XDECREF(obj);
         return NULL;
     }
-    b->memo[v->id] = obj;
+    b->memo[v->id] = tape_drops(b->act->t, CC_DROP_ONCE) ? NULL : obj;
     if (v->kind == VIRT_LIST) {
         ok = fill_list(b, v, obj);
     } else if (v->kind == VIRT_DICT) {

@@ -10,6 +10,7 @@
 #include "../front/lower.h"
 #include "../py/compat.h"
 
+#include <limits.h>
 #include <string.h>
 
 enum { RUN_MAX_OPERANDS = 256 };
@@ -172,17 +173,20 @@ run_pure(Run *run, const TapeIns *in)
 static RunStatus
 run_nodes(Run *run, uint32_t pc, uint32_t n)
 {
-    FrontFp fp;
+    FrontFp fp = {0};
     RunStatus st = RUN_NEXT;
+    bool silent = tape_drops(run->act->t, CC_DROP_FAULT);
 
-    if (front_fp_begin(&fp) < 0) {
+    if (!silent && front_fp_begin(&fp) < 0) {
         PyErr_Clear();
         return RUN_FAIL;
     }
     for (uint32_t i = 0; i < n && st == RUN_NEXT; i++) {
         st = run_pure(run, &run->act->t->ins[pc + i]);
     }
-    front_fp_end(&fp);
+    if (!silent) {
+        front_fp_end(&fp);
+    }
     run->own->ops_node += n;
     return st;
 }
@@ -214,6 +218,9 @@ run_launch(Run *run, const TapeIns *in)
         return run_nodes(run, pc, in->aux);
     }
     int ignored = front_fp_ignored();
+    if (tape_drops(run->act->t, CC_DROP_FAULT)) {
+        ignored = INT_MAX;
+    }
     if (ignored < 0 || !(ignored & CC_FAULT_UNDERFLOW)) {
         PyErr_Clear();
         return run_nodes(run, pc, in->aux);
@@ -366,7 +373,8 @@ run_residual(Run *run, TapeIns *in)
     }
     bool other = in->alt != 0 && (res != tape_end_borrow()) != in->check;
     act_set_steal(run->act, in, res);
-    bool stay = frames && (exec_frames_looked_at(run->live, run->nlive) || py_tracing(run->ts));
+    bool stay = frames && !tape_drops(run->act->t, CC_DROP_INPLACE)
+        && (exec_frames_looked_at(run->live, run->nlive) || py_tracing(run->ts));
     if (frames && !stay) {
         exec_frames_pop(run->ts, run->live, run->nlive);
         run->nlive = 0;
@@ -416,13 +424,15 @@ carry(const Act *from, const TapeIns *in, Act *to, const TapeAnchor *an)
 {
     PyObject *value[RUN_MAX_OPERANDS];
 
-    for (uint32_t i = 0; i < in->n; i++) {
+    bool one_by_one = tape_drops(from->t, CC_DROP_PARALLEL);
+
+    for (uint32_t i = 0; i < in->n && !one_by_one; i++) {
         value[i] = Py_XNewRef(act_operand(from, in, i));
     }
     for (uint32_t i = 0; i < in->n; i++) {
         PyObject **reg = &to->reg[to->t->opnd[an->first + i]];
         PyObject *old = *reg;
-        *reg = value[i];
+        *reg = one_by_one ? Py_XNewRef(act_operand(from, in, i)) : value[i];
         Py_XDECREF(old);
     }
 }
@@ -470,9 +480,11 @@ run_commit(Run *run, const TapeIns *in)
 static RunStatus
 run_txn(Run *run)
 {
-    run->act->txn = run->pc - 1;
+    if (!tape_drops(run->act->t, CC_DROP_TXN)) {
+        run->act->txn = run->pc - 1;
+    }
     if (run->nlive > 0) {
-        return end_in_place(run, run->act->t->ins[run->act->txn].aux);
+        return end_in_place(run, run->act->t->ins[run->pc - 1].aux);
     }
     return RUN_NEXT;
 }

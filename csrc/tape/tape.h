@@ -9,7 +9,7 @@
 #ifndef TAPE_TAPE_H
 #define TAPE_TAPE_H
 
-#include "../base/status.h"
+#include "../base/dump.h"
 #include "../py/chain.h"
 
 /* -- References --------------------------------------------------------------- */
@@ -202,12 +202,20 @@ struct Trace {
     uint32_t failed;                    /* row that failed last, for reports */
     uint32_t running;                   /* activations that are in it */
     bool dead;                          /* unlinked: freed when the last activation ends */
+    uint32_t drop;                      /* rules that a test wants broken: 1 << CcDropItem */
     uint8_t *keep; /* by register: needed at an anchor while a side trace runs; NULL = none */
     void *plan_owner;                   /* compiled plans; freed by the hook below */
     void (*plan_free)(void *);
     void *body_owner;                   /* code that the plans point into; freed after them */
     void (*body_free)(void *);
 };
+
+/* A test wants this rule broken, to see that another one notices. */
+static inline bool
+tape_drops(const Trace *t, CcDropItem rule)
+{
+    return t->drop >> rule & 1;
+}
 
 void tape_free(Trace *t);               /* the trace and its side traces */
 int tape_traverse(Trace *t, visitproc visit, void *arg);

@@ -18,6 +18,9 @@ rec_ins(TapeOp op, uint8_t sub, uint32_t aux)
 void
 rec_new_epoch(Recorder *r)
 {
+    if (tape_drops(r->t, CC_DROP_REVALIDATE)) {
+        return;
+    }
     r->epoch++;
     r->nload = 0;
 }
@@ -246,13 +249,28 @@ push_operands(Recorder *r, TapeIns *ins, const TapeRef *a, uint32_t n)
     return true;
 }
 
+static bool
+guard_dropped(const Recorder *r, uint8_t op)
+{
+    static const uint8_t rule[TAPE__COUNT] = {
+        [TAPE_GTYPE] = CC_DROP_TYPE,         [TAPE_GIS] = CC_DROP_IDENTITY,
+        [TAPE_GEQ] = CC_DROP_VALUE,          [TAPE_GFUNC] = CC_DROP_FUNCTION,
+        [TAPE_GTRUTH] = CC_DROP_TRUTH,       [TAPE_GLEN] = CC_DROP_LENGTH,
+        [TAPE_GKEY] = CC_DROP_KEYS,          [TAPE_GKEYS] = CC_DROP_KEYS,
+        [TAPE_GNOATTR] = CC_DROP_ABSENT,     [TAPE_GTYPEATTR] = CC_DROP_CLASS,
+        [TAPE_GPURE] = CC_DROP_PLAIN,        [TAPE_GARR] = CC_DROP_ARRAY,
+    };
+
+    return rule[op] != 0 && tape_drops(r->t, rule[op]);
+}
+
 TapeRef
 rec_emit(Recorder *r, TapeIns ins, const TapeRef *a, uint32_t n, bool result)
 {
     TapePhase phase = tape_row_info[ins.op].phase;
     TapePhase have = operands_phase(r, a, n);
 
-    if (r->broken) {
+    if (r->broken || guard_dropped(r, ins.op)) {
         return TAPE_NULL;
     }
     if ((phase == PHASE_PRE && have != PHASE_PRE) || (phase == PHASE_NODE && have == PHASE_FLOAT)) {
@@ -281,7 +299,11 @@ rec_emit_alone(Recorder *r, TapeIns ins, const TapeRef *a, uint32_t n, bool resu
 {
     TapeRef res = TAPE_NULL;
 
-    rec_open_here(r);
+    if (tape_drops(r->t, CC_DROP_FLUSH)) {
+        txn_open(r);
+    } else {
+        rec_open_here(r);
+    }
     if (r->broken || !push_operands(r, &ins, a, n)) {
         return TAPE_NULL;
     }
@@ -543,7 +565,7 @@ carries(const Trace *t, const TapeAnchor *an, uint32_t reg)
 static bool
 keep_at_anchors(Trace *t)
 {
-    if (t->nanchor == 0) {
+    if (t->nanchor == 0 || tape_drops(t, CC_DROP_KEEP)) {
         return true;
     }
     t->keep = cc_calloc(t->nreg + 1, 1);

@@ -188,7 +188,7 @@ rec_pure(Recorder *r, TapeOp op, CallKind kind, uint32_t oparg, PyObject *const 
     }
     TapeIns ins = rec_ins(op, (uint8_t)kind, oparg);
     ins.kw = kwnames == NULL ? 0 : (uint16_t)TAPE_INDEX(rec_const(r, kwnames));
-    ins.check = rec_check_of(r, *res);
+    ins.check = tape_drops(r->t, CC_DROP_RESULT) ? 0 : rec_check_of(r, *res);
     *out = rec_emit(r, ins, a, n, true);
     note_result(r, *out, *res, real, n);
     rec_memory_note(r, *out, kind, real, was, n, kwnames, *res);
@@ -206,6 +206,7 @@ rec_residual(Recorder *r, CallKind kind, uint32_t oparg, PyObject *const *real, 
     if (r->grad != NULL) {
         return rec_stop(r, CC_REASON_EFFECT, "%s", tape_call_name[kind]);
     }
+    flags |= tape_drops(r->t, CC_DROP_FRAMES) ? TAPE_NOFRAME : 0;
     for (uint32_t i = 0; i < n; i++) {
         a[i] = ref[i] == TAPE_NULL ? TAPE_NULL : rec_materialise(r, ref[i]);
         arrays |= front_is_array(real[i]);
@@ -227,6 +228,7 @@ rec_residual(Recorder *r, CallKind kind, uint32_t oparg, PyObject *const *real, 
     /* Where frames were shown the program may have to go on in them, from right behind it. */
     r->need_open = !(flags & TAPE_NOFRAME);
     r->want_poll |= !(flags & TAPE_NOFRAME);
+    r->ran_foreign = !(flags & TAPE_NOFRAME);
     r->ops_residual += arrays;
     if (!r->broken) {
         rec_reg(r, *out)->foreign = !rec_is_inert(*res);

@@ -806,7 +806,7 @@ frame_fits(Recorder *r, const RecTarget *tg, const TapeFrame *f, const RecFrame 
     const Trace *t = tg->trace;
     const TapeAnchor *an = &t->anchor[tg->anchor];
 
-    for (int k = 0; k < fr->sp; k++) {
+    for (int k = 0; k < fr->sp && !tape_drops(r->t, CC_DROP_UNCHANGED); k++) {
         TapeRef want = t->opnd[f->slot + (uint32_t)k], ref = rec_ref(r, fr->sh[k]), from;
         if (top && k < fr->nlocals && is_carried(t, an, want)) {
             continue;

@@ -34,6 +34,7 @@ typedef struct {
     bool (*is_disabled)(PyObject *);    /* a callable that must run as plain Python */
     PyObject *grad_hooks;               /* tuple of _gradtape.py, borrowed; NULL: not loaded */
     bool stress_txn;                    /* a transaction for every instruction */
+    uint32_t drop;                      /* rules to break, for tests */
 } RecOptions;
 
 /* What is known about a register. Facts about things that a program can change hold for one epoch;
@@ -175,6 +176,7 @@ typedef struct {
     bool raised_break;                  /* `fullgraph`: the program was given a GraphBreak */
     bool need_open; /* a residual row was last: a snapshot at the next instruction */
     bool want_poll;
+    bool ran_foreign;                   /* in this instruction: signals are served behind it */
     CcReason stop;
     char stop_detail[80];
     RecTarget target[REC_MAX_ANCHORS];

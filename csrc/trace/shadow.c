@@ -127,7 +127,7 @@ void
 rec_virt_touch(Recorder *r, RecVirt *v)
 {
     (void)v;
-    r->virt_gen++;
+    r->virt_gen += !tape_drops(r->t, CC_DROP_VIRTUAL);
 }
 
 void
@@ -349,7 +349,8 @@ static void
 slot_lost(Recorder *r, TapeRef ref)
 {
     ref = rec_ref(r, ref);
-    if (TAPE_KIND(ref) != TAPE_REG || !rec_reg(r, ref)->foreign || ref_is_held(r, ref)) {
+    if (TAPE_KIND(ref) != TAPE_REG || !rec_reg(r, ref)->foreign || ref_is_held(r, ref)
+            || tape_drops(r->t, CC_DROP_DEATH)) {
         return;
     }
     if (!CC_GROW(r->drop, r->ndrop, r->cap_drop, 1)) {

@@ -1,7 +1,7 @@
 """Guards that fail: every n-th one inside a tape, over the corpus, with and without more snapshots.
 
-With n = 1 nothing but first transactions that miss; with large n the n-th guard of the first replay,
-so that the wide version makes each guard of most programs fail in its turn.
+With n = 1 there is nothing but first transactions that miss; with large n it is the n-th guard of
+the first replay, so that the wide version makes each guard of most programs fail in its turn.
 """
 
 import functools
