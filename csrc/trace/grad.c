@@ -371,6 +371,7 @@ rec_grad_begin(Recorder *r, const RecCall *c, RecStatus *st)
     gr->only = Py_IS_TYPE(vg, (PyTypeObject *)hook(r, HOOK_GRAD));
     gr->has_aux = flag_attr(vg, "has_aux");
     bool ok = saved_take(gr, r);
+    r->broken |= !ok;
     *st = ok ? emit_collect(r, gr, c) : REC_ERROR;
     gr->snap = r->txn_snap;
     r->grad = gr;
