@@ -154,6 +154,7 @@ rec_options(const CoreOwner *own)
         .break_type = own->state->break_type != NULL ? own->state->break_type : PyExc_RuntimeError,
         .is_disabled = core_is_disabled,
         .grad_hooks = own->state->grad_hooks,
+        .drop = c->stress.drop,
         .stress_txn = (c->stress.bits & (1u << CC_STRESS_SNAP | 1u << CC_STRESS_TXN)) != 0,
     };
 }
@@ -542,6 +543,7 @@ core_call(CoreOwner *own, PyFunctionObject *func, PyObject *const *args, size_t 
         return plain_call(own, func, args, nargsf, kwnames);
     }
     own->exec.stress_exit = own->config.stress.exit_every;
+    own->exec.drop = own->config.stress.drop;
     bool done = ct->nroot > 0 && replay(own, ct, ts, slot, &res);
     PyObject *exc = done && res == NULL ? py_exc_take() : NULL;
     for (int i = 0; i <= n; i++) {

@@ -25,6 +25,7 @@ struct ExecOwner {
     uint64_t replayed, side_exits, fallbacks, ops_node, ops_kernel, ops_residual, faults;
     uint32_t stress_exit;               /* fail every n-th row that can fail; 0 = off */
     uint32_t stress_count;
+    uint32_t drop;                      /* 1 << CcDropItem: rules that are not kept, for tests */
     /* Frames of `snap` stand, all linked; the innermost goes on at `unit`. The owner records from
      * there, or has CPython run them; either way it returns the call's result. */
     PyObject *(*go_on)(ExecOwner *own, PyThreadState *ts, Trace *t, uint32_t snap, PyLive *live,

@@ -12,6 +12,7 @@
 #ifndef TRACE_REC_H
 #define TRACE_REC_H
 
+#include "../base/dump.h"
 #include "../front/front.h"
 #include "../tape/tape.h"
 
@@ -34,6 +35,7 @@ typedef struct {
     bool (*is_disabled)(PyObject *);    /* a callable that must run as plain Python */
     PyObject *grad_hooks;               /* tuple of _gradtape.py, borrowed; NULL: not loaded */
     bool stress_txn;                    /* a transaction for every instruction */
+    uint32_t drop;                      /* 1 << CcDropItem: rules that are not kept, for tests */
 } RecOptions;
 
 /* What is known about a register. Facts about things that a program can change hold for one epoch;
@@ -206,6 +208,12 @@ RecStatus rec_break(Recorder *r, CcReason reason, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* -- shadow.c: refs, registers, virtual objects ------------------------------------ */
+
+static inline bool
+rec_drops(const Recorder *r, CcDropItem rule)
+{
+    return (r->opt.drop >> rule & 1) != 0;
+}
 
 static inline RecFrame *
 rec_top(Recorder *r)

@@ -236,22 +236,41 @@ over_add(Recorder *r, TapeRef ref, bool written)
     return true;
 }
 
+/* Both, or the list stays as it was. */
+static bool
+over_add_both(Recorder *r, TapeRef written, TapeRef read)
+{
+    uint32_t n = r->nover, at = 0;
+
+    while (at < n && r->over[at].ref != written) {
+        at++;
+    }
+    bool was = at < n && r->over[at].written;
+    if (over_add(r, written, true) && over_add(r, read, false)) {
+        return true;
+    }
+    if (at < n) {
+        r->over[at].written = was;
+    }
+    r->nover = n;
+    return false;
+}
+
 /* The memory of `ref` and that of a pending target share nothing, in every replay. */
 static bool
 are_apart(Recorder *r, TapeRef ref, TapeRef target)
 {
     TapeRef a = root_of(r, ref), b = root_of(r, target);
 
-    if (a == b) {
+    if (a == b && !rec_drops(r, CC_DROP_OVERLAP)) {
         return false;
     }
-    if (is_own(r, a) || is_own(r, b)) {
+    if (is_own(r, a) || is_own(r, b) || rec_drops(r, CC_DROP_OVERLAP)) {
         return true;
     }
     a = guardable(r, ref);
     b = guardable(r, target);
-    return a != TAPE_NULL && b != TAPE_NULL && a != b && over_add(r, b, true)
-        && over_add(r, a, false);
+    return a != TAPE_NULL && b != TAPE_NULL && a != b && over_add_both(r, b, a);
 }
 
 typedef enum { TOUCH_NOTHING, TOUCH_TARGET, TOUCH_SHARED } Touch;
@@ -308,11 +327,13 @@ read_operands(Recorder *r, TapeRef *a, uint32_t n, uint32_t skip, bool values)
         case TOUCH_NOTHING:
             break;
         case TOUCH_TARGET:
-            if (values) {
+            if (values && !rec_drops(r, CC_DROP_FORWARD)) {
                 a[i] = r->pending[which].value;
                 break;
             }
-            rec_close(r);
+            if (!rec_drops(r, CC_DROP_FORWARD)) {
+                rec_close(r);
+            }
             break;
         case TOUCH_SHARED:
             rec_close(r);
