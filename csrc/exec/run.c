@@ -195,26 +195,6 @@ run_graph(Run *run, const FrontStep *step, uint32_t ignored)
     return how == FRONT_RAN ? RUN_NEXT : RUN_FAIL;
 }
 
-/* For tests: as if nothing could fail any more. */
-static RunStatus
-write_early(Run *run)
-{
-    uint32_t pc = run->pc;
-    const Trace *t = run->act->t;
-
-    while (t->ins[pc].op != TAPE_WRITE && t->ins[pc].op != TAPE_COMMIT) {
-        pc++;
-    }
-    for (; t->ins[pc].op == TAPE_WRITE; pc++) {
-        PyObject *target = act_operand(run->act, &t->ins[pc], 0);
-        PyObject *contents = act_operand(run->act, &t->ins[pc], 1);
-        if (target != NULL && contents != NULL && front_write_fits(target, contents)) {
-            front_write(target, contents);
-        }
-    }
-    return RUN_NEXT;
-}
-
 /* All array work of the transaction: graphs where there are any, else the framework. Vector math
  * says nothing true about underflow, so a program that wants to hear of it gets the framework. */
 static RunStatus
@@ -249,6 +229,34 @@ run_launch(Run *run, const TapeIns *in)
     return st;
 }
 
+/* One WRITE row, or whether it would succeed. */
+static bool
+do_write(const Act *act, const TapeIns *in, bool write)
+{
+    PyObject *target = act_operand(act, in, 0), *contents = act_operand(act, in, 1);
+    PyObject *index[TAPE_MAX_NDIM];
+
+    if (target == NULL || contents == NULL) {
+        return false;
+    }
+    if (in->sub == 1) {
+        for (uint32_t i = 2; i < in->n; i++) {
+            index[i - 2] = act_operand(act, in, i);
+            if (index[i - 2] == NULL) {
+                return false;
+            }
+        }
+        return front_element(target, index, in->n - 2u, contents, write);
+    }
+    if (!front_write_fits(target, contents)) {
+        return false;
+    }
+    if (write) {
+        front_write(target, contents);
+    }
+    return true;
+}
+
 /* What the transaction writes to the program's memory: all rows are checked, then none can fail. */
 static RunStatus
 run_writes(Run *run)
@@ -257,16 +265,30 @@ run_writes(Run *run)
     const TapeIns *first = &act->t->ins[run->pc - 1], *end = first;
 
     for (; end->op == TAPE_WRITE; end++) {
-        PyObject *target = act_operand(act, end, 0), *contents = act_operand(act, end, 1);
-        if (target == NULL || contents == NULL || !front_write_fits(target, contents)) {
+        if (!do_write(act, end, false)) {
             return RUN_FAIL;
         }
     }
     for (const TapeIns *in = first; in < end; in++) {
-        front_write(act_operand(act, in, 0), act_operand(act, in, 1));
+        do_write(act, in, true);
     }
     run->pc += (uint32_t)(end - first) - 1;
     return RUN_NEXT;
+}
+
+/* For tests: as if nothing could fail any more. */
+static void
+write_early(Run *run)
+{
+    uint32_t pc = run->pc;
+    const Trace *t = run->act->t;
+
+    while (t->ins[pc].op != TAPE_WRITE && t->ins[pc].op != TAPE_COMMIT) {
+        pc++;
+    }
+    for (; t->ins[pc].op == TAPE_WRITE; pc++) {
+        do_write(run->act, &t->ins[pc], true);
+    }
 }
 
 /* -- Residual rows --------------------------------------------------------------------------- */
@@ -523,7 +545,10 @@ run_row(Run *run, TapeIns *in)
         return run_poll(run);
     case TAPE_LAUNCH:
         st = run_launch(run, in);
-        return st == RUN_NEXT && run->own->drop >> CC_DROP_TXN & 1 ? write_early(run) : st;
+        if (st == RUN_NEXT && (run->own->drop >> CC_DROP_TXN & 1)) {
+            write_early(run);
+        }
+        return st;
     case TAPE_PCALL:
     case TAPE_NODE:
         return run_pure(run, in);

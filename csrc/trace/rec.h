@@ -64,6 +64,7 @@ typedef struct {
 typedef struct {
     TapeRef target, value;
     uint32_t opnd;                      /* where its WRITE row has the value */
+    bool element;                       /* of the target, not all of it */
 } RecWrite;
 
 typedef struct {

@@ -280,7 +280,7 @@ static Touch
 touch_reg(Recorder *r, TapeRef ref, uint32_t *which)
 {
     for (uint32_t i = r->npending; i-- > 0;) {
-        if (r->pending[i].target == ref) {
+        if (r->pending[i].target == ref && !r->pending[i].element) {
             *which = i;
             return TOUCH_TARGET;
         }
@@ -426,6 +426,23 @@ note_contents(Recorder *r, TapeRef ref, PyObject *real)
     rec_note_meta(r, ref, real);
 }
 
+/* a: target, value, then the places of an element */
+static void
+push_write(Recorder *r, const TapeRef *a, uint32_t n)
+{
+    bool element = n > 2;
+
+    if (r->broken || !CC_GROW(r->pending, r->npending, r->cap_pending, 1)) {
+        r->broken = true;
+        return;
+    }
+    rec_emit(r, rec_ins(TAPE_WRITE, element, 0), a, n, false);
+    if (!r->broken) {
+        uint32_t opnd = r->write.row[r->write.n - 1].arg + 1;
+        r->pending[r->npending++] = (RecWrite){a[0], a[1], opnd, element};
+    }
+}
+
 static void
 add_write(Recorder *r, TapeRef target, TapeRef value, bool part)
 {
@@ -437,15 +454,31 @@ add_write(Recorder *r, TapeRef target, TapeRef value, bool part)
         r->t->opnd[r->pending[which].opnd] = value;
         return;
     }
-    if (r->broken || !CC_GROW(r->pending, r->npending, r->cap_pending, 1)) {
-        r->broken = true;
-        return;
+    push_write(r, a, 2);
+}
+
+/* array[places] = number without a kernel; false: the value has to be converted first. */
+static bool
+update_element(Recorder *r, PyObject *const *real, const TapeRef *a)
+{
+    bool tuple = PyTuple_CheckExact(real[1]);
+    Py_ssize_t n = tuple ? PyTuple_GET_SIZE(real[1]) : 1;
+    RecVirt *v = rec_virt_of(r, a[1]);
+    TapeRef row[2 + TAPE_MAX_NDIM] = {a[0], a[2]};
+    PyObject *index[TAPE_MAX_NDIM];
+
+    if (n < 1 || n > TAPE_MAX_NDIM || (tuple && (v == NULL || v->nfields != (uint32_t)n))) {
+        return false;
     }
-    rec_emit(r, rec_ins(TAPE_WRITE, 0, 0), a, 2, false);
-    if (!r->broken) {
-        uint32_t opnd = r->write.row[r->write.n - 1].arg + 1;
-        r->pending[r->npending++] = (RecWrite){target, value, opnd};
+    for (Py_ssize_t i = 0; i < n; i++) {
+        index[i] = tuple ? PyTuple_GET_ITEM(real[1], i) : real[1];
+        row[2 + i] = rec_ref(r, tuple ? v->field[i] : a[1]);
     }
+    if (!front_element(real[0], index, (uint32_t)n, real[2], true)) {
+        return false;
+    }
+    push_write(r, row, 2 + (uint32_t)n);
+    return true;
 }
 
 static TapeRef
@@ -508,6 +541,11 @@ rec_update(Recorder *r, const FrontUpdate *up, CallKind kind, uint32_t oparg, Py
     }
     ok = ok && !r->broken && is_array_reg(r, a[up->target])
         && (kind != DO_SETITEM || key_is_fixed(r, a[1]));
+    if (ok && up->element && update_element(r, real, a)) {
+        *res = Py_NewRef(Py_None);
+        *out = rec_const(r, Py_None);
+        return REC_OK;
+    }
     int how = ok ? rec_run_node(up->kind, up->oparg, real, n, kwnames, &now) : -1;
     if (how == 0) {
         place = up->part ? tape_call(DO_VIEW, 0, real, 2, NULL) : Py_NewRef(real[up->target]);
