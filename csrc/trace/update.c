@@ -15,7 +15,8 @@
 
 #include <string.h>
 
-enum { UPDATE_MAX = 64 };
+/* So many bytes in so many arrays are written before more are computed: while they are near. */
+enum { UPDATE_MAX = 64, UPDATE_NEAR = 1 << 20, UPDATE_FEW = 3 };
 
 /* -- Roots ------------------------------------------------------------------------------------ */
 
@@ -495,6 +496,21 @@ emit_part(Recorder *r, const TapeRef *a, PyObject *real)
     return part;
 }
 
+static bool
+is_much(Recorder *r, TapeRef target)
+{
+    uintptr_t size = 0;
+
+    for (uint32_t i = 0; i < r->npending; i++) {
+        const FrontExtent *e = &rec_reg(r, r->pending[i].target)->extent;
+        if (r->pending[i].target == target) {
+            return false;
+        }
+        size += r->pending[i].element ? 0 : e->hi - e->lo;
+    }
+    return r->npending >= UPDATE_FEW && size > UPDATE_NEAR;
+}
+
 /* The rows of an update that was done: `now` are the contents of `place`, a part of the target or
  * the target itself. Gives the register of the target. */
 static TapeRef
@@ -504,6 +520,9 @@ emit_update(Recorder *r, const FrontUpdate *up, TapeRef *a, uint32_t n, PyObject
     TapeRef target = a[up->target], old[2] = {a[0], a[1]};
     TapeIns ins = rec_ins(TAPE_NODE, (uint8_t)up->kind, up->oparg);
 
+    if (is_much(r, target)) {
+        rec_close(r);
+    }
     read_operands(r, a, n, up->reads ? n : up->target, true);
     ins.kw = kwnames == NULL ? 0 : (uint16_t)TAPE_INDEX(rec_const(r, kwnames));
     ins.check = rec_check_of(r, now);
