@@ -50,6 +50,7 @@ typedef struct {
     bool part;                          /* ASSIGN: only the VIEW of operands 0 and 1 changes */
     bool reads;                         /* the new contents depend on the old */
     bool gives_target;                  /* the result is the target itself, else None */
+    bool element;                       /* a0[a1] of ASSIGN is one element */
 } FrontUpdate;
 
 /* An operation that front_classify calls foreign: is it such a one? */
@@ -61,6 +62,11 @@ bool front_key_is_basic(PyObject *key); /* ints, slices, None, ... and tuples of
  * `fits` says so. Cannot fail. */
 bool front_write_fits(PyObject *target, PyObject *contents);
 void front_write(PyObject *target, PyObject *contents);
+
+/* array[index...] = value, a number that needs no conversion which could warn or fail, or the very
+ * dtype's scalar; false: it cannot be done so, nothing has changed. Cannot fail where it would have
+ * succeeded with `write` off. */
+bool front_element(PyObject *array, PyObject *const *index, uint32_t n, PyObject *value, bool write);
 
 /* Bounds of an array's memory, lo == hi when it has none. */
 typedef struct {

@@ -36,6 +36,7 @@ typedef struct {
     uint8_t form;                       /* TapeForm */
     uint8_t order;                      /* LAYOUT_C or LAYOUT_F */
     int16_t dtype;                      /* NumPy type number; arrays and scalars */
+    bool hidden;                        /* an array that only rows of this tape read */
 } FrontOut;
 
 /* A size that the graph computes and that must be at least `min` (the recording knew that). */
@@ -43,6 +44,14 @@ typedef struct {
     CcDim dim;
     int64_t min;
 } FrontNeed;
+
+/* Memory that hidden results take in turn, so that it stays mapped and near: a block is free when
+ * nothing else holds it. */
+enum { FRONT_POOL_BLOCKS = 64 };
+typedef struct FrontPool {
+    PyObject *block[FRONT_POOL_BLOCKS]; /* owned: arrays of bytes */
+    uint32_t n;
+} FrontPool;
 
 typedef struct {
     CcGraph g;
@@ -55,6 +64,7 @@ typedef struct {
     CcArgIn *arg, *result;              /* owned: room for a call */
     CcScalar *number;
     PyObject **made;
+    struct FrontPool *pool;             /* of the trace; memory of hidden results */
     bool busy; /* in a call: a weakref callback of a result may come here again */
 } FrontGraph;
 
@@ -68,6 +78,7 @@ typedef struct {
 typedef struct {
     FrontStep *step;                    /* owned */
     uint32_t nstep, capstep;
+    FrontPool pool;
 } FrontPlans;
 
 /* Make kernels of a finished trace: sets plan_owner, plan_free and `check` of its LAUNCH rows.

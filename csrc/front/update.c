@@ -228,6 +228,131 @@ front_write(PyObject *target, PyObject *contents)
     copy_axis(&c, 0, PyArray_BYTES(a), PyArray_BYTES(b));
 }
 
+/* -- One element --------------------------------------------------------------------------------- */
+
+typedef union {
+    npy_bool b;
+    int8_t i8;
+    int16_t i16;
+    int32_t i32;
+    int64_t i64;
+    uint8_t u8;
+    uint16_t u16;
+    uint32_t u32;
+    uint64_t u64;
+    float f32;
+    double f64;
+    char bytes[64];
+} Element;
+
+/* A float that float32 holds as a normal number, rounded: anything else may warn. */
+static bool
+element_of_float(int num, double d, Element *out)
+{
+    if (num == NPY_DOUBLE) {
+        out->f64 = d;
+        return true;
+    }
+    out->f32 = (float)d;
+    double size = d < 0 ? -d : d;
+    return num == NPY_FLOAT && (d == 0.0 || (size > 1e-37 && size < 3e38));
+}
+
+static bool
+element_of_int(int num, PyObject *value, Element *out)
+{
+    int over;
+    int64_t v = PyLong_AsLongLongAndOverflow(value, &over);
+
+    if (over) {
+        return false;
+    }
+    switch (num) {
+    case NPY_INT8:
+        out->i8 = (int8_t)v;
+        return v == out->i8;
+    case NPY_INT16:
+        out->i16 = (int16_t)v;
+        return v == out->i16;
+    case NPY_INT32:
+        out->i32 = (int32_t)v;
+        return v == out->i32;
+    case NPY_INT64:
+        out->i64 = v;
+        return true;
+    case NPY_UINT8:
+        out->u8 = (uint8_t)v;
+        return v == out->u8;
+    case NPY_UINT16:
+        out->u16 = (uint16_t)v;
+        return v == out->u16;
+    case NPY_UINT32:
+        out->u32 = (uint32_t)v;
+        return v == out->u32;
+    case NPY_DOUBLE:
+    case NPY_FLOAT:
+        return v > -(1 << 24) && v < 1 << 24 && element_of_float(num, (double)v, out);
+    default:
+        return false;
+    }
+}
+
+static bool
+element_of(int num, PyObject *value, Element *out)
+{
+    if (PyFloat_CheckExact(value)) {
+        return element_of_float(num, PyFloat_AS_DOUBLE(value), out);
+    }
+    if (PyBool_Check(value)) {
+        out->b = value == Py_True;
+        return num == NPY_BOOL;
+    }
+    if (PyLong_CheckExact(value)) {
+        return element_of_int(num, value, out);
+    }
+    if (!front_is_scalar(value)) {
+        return false;
+    }
+    PyArray_Descr *d = PyArray_DescrFromScalar(value);
+    bool same = d != NULL && d->type_num == num;
+    Py_XDECREF(d);
+    PyErr_Clear();
+    if (same) {
+        PyArray_ScalarAsCtype(value, out);
+    }
+    return same;
+}
+
+bool
+front_element(PyObject *array, PyObject *const *index, uint32_t n, PyObject *value, bool write)
+{
+    PyArrayObject *a = (PyArrayObject *)array;
+    Element e;
+
+    if (!front_is_array(array) || !PyArray_ISWRITEABLE(a) || PyArray_NDIM(a) != (int)n
+            || (size_t)PyArray_ITEMSIZE(a) > sizeof(e) || !element_of(PyArray_TYPE(a), value, &e)) {
+        return false;
+    }
+    char *at = PyArray_BYTES(a);
+    for (uint32_t i = 0; i < n; i++) {
+        int over;
+        int64_t size = PyArray_DIM(a, (int)i), k;
+        if (!PyLong_CheckExact(index[i])) {
+            return false;
+        }
+        k = PyLong_AsLongLongAndOverflow(index[i], &over);
+        k += k < 0 ? size : 0;
+        if (over || k < 0 || k >= size) {
+            return false;
+        }
+        at += k * PyArray_STRIDE(a, (int)i);
+    }
+    if (write) {
+        memcpy(at, &e, (size_t)PyArray_ITEMSIZE(a));
+    }
+    return true;
+}
+
 /* -- Operations ----------------------------------------------------------------------------------- */
 
 static bool
@@ -328,8 +453,8 @@ update_setitem(PyObject *const *a, FrontUpdate *up)
     bool many = front_is_array(a[2]) && PyArray_NDIM((PyArrayObject *)a[2]) > 0;
     if (front_key_is_basic(a[1])) {
         /* an array of one element is no number without a warning */
-        *up = (FrontUpdate){.kind = DO_ASSIGN, .part = true};
-        return !many || !is_element(a[1], ndim);
+        *up = (FrontUpdate){.kind = DO_ASSIGN, .part = true, .element = is_element(a[1], ndim)};
+        return !many || !up->element;
     }
     *up = (FrontUpdate){.kind = DO_STORE, .reads = true};
     return front_is_array(a[1]) && PyArray_TYPE((PyArrayObject *)a[1]) == NPY_BOOL

@@ -174,8 +174,9 @@ uint32_t
 rec_open_here(Recorder *r)
 {
     bool work = r->node.n > 0 || r->post.n > 0 || r->write.n > 0;
+    bool late = tape_drops(r->t, CC_DROP_FLUSH) && r->npending > 0;
 
-    if (r->open && (r->txn_icount != r->icount || work)) {
+    if (r->open && !late && (r->txn_icount != r->icount || work)) {
         rec_close(r);
     }
     txn_open(r);

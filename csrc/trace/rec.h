@@ -12,6 +12,7 @@
 #ifndef TRACE_REC_H
 #define TRACE_REC_H
 
+#include "../base/dump.h"
 #include "../front/front.h"
 #include "../tape/tape.h"
 
@@ -34,7 +35,7 @@ typedef struct {
     bool (*is_disabled)(PyObject *);    /* a callable that must run as plain Python */
     PyObject *grad_hooks;               /* tuple of _gradtape.py, borrowed; NULL: not loaded */
     bool stress_txn;                    /* a transaction for every instruction */
-    uint32_t drop;                      /* rules to break, for tests */
+    uint32_t drop;                      /* 1 << CcDropItem: rules that are not kept, for tests */
 } RecOptions;
 
 /* What is known about a register. Facts about things that a program can change hold for one epoch;
@@ -63,6 +64,7 @@ typedef struct {
 typedef struct {
     TapeRef target, value;
     uint32_t opnd;                      /* where its WRITE row has the value */
+    bool element;                       /* of the target, not all of it */
 } RecWrite;
 
 typedef struct {

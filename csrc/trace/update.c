@@ -15,7 +15,8 @@
 
 #include <string.h>
 
-enum { UPDATE_MAX = 64 };
+/* So many bytes in so many arrays are written before more are computed: while they are near. */
+enum { UPDATE_MAX = 64, UPDATE_NEAR = 1 << 20, UPDATE_FEW = 3 };
 
 /* -- Roots ------------------------------------------------------------------------------------ */
 
@@ -236,22 +237,41 @@ over_add(Recorder *r, TapeRef ref, bool written)
     return true;
 }
 
+/* Both, or the list stays as it was. */
+static bool
+over_add_both(Recorder *r, TapeRef written, TapeRef read)
+{
+    uint32_t n = r->nover, at = 0;
+
+    while (at < n && r->over[at].ref != written) {
+        at++;
+    }
+    bool was = at < n && r->over[at].written;
+    if (over_add(r, written, true) && over_add(r, read, false)) {
+        return true;
+    }
+    if (at < n) {
+        r->over[at].written = was;
+    }
+    r->nover = n;
+    return false;
+}
+
 /* The memory of `ref` and that of a pending target share nothing, in every replay. */
 static bool
 are_apart(Recorder *r, TapeRef ref, TapeRef target)
 {
     TapeRef a = root_of(r, ref), b = root_of(r, target);
 
-    if (a == b) {
+    if (a == b && !tape_drops(r->t, CC_DROP_OVERLAP)) {
         return false;
     }
-    if (is_own(r, a) || is_own(r, b)) {
+    if (is_own(r, a) || is_own(r, b) || tape_drops(r->t, CC_DROP_OVERLAP)) {
         return true;
     }
     a = guardable(r, ref);
     b = guardable(r, target);
-    return a != TAPE_NULL && b != TAPE_NULL && a != b && over_add(r, b, true)
-        && over_add(r, a, false);
+    return a != TAPE_NULL && b != TAPE_NULL && a != b && over_add_both(r, b, a);
 }
 
 typedef enum { TOUCH_NOTHING, TOUCH_TARGET, TOUCH_SHARED } Touch;
@@ -261,7 +281,7 @@ static Touch
 touch_reg(Recorder *r, TapeRef ref, uint32_t *which)
 {
     for (uint32_t i = r->npending; i-- > 0;) {
-        if (r->pending[i].target == ref) {
+        if (r->pending[i].target == ref && !r->pending[i].element) {
             *which = i;
             return TOUCH_TARGET;
         }
@@ -308,11 +328,13 @@ read_operands(Recorder *r, TapeRef *a, uint32_t n, uint32_t skip, bool values)
         case TOUCH_NOTHING:
             break;
         case TOUCH_TARGET:
-            if (values) {
+            if (values && !tape_drops(r->t, CC_DROP_FORWARD)) {
                 a[i] = r->pending[which].value;
                 break;
             }
-            rec_close(r);
+            if (!tape_drops(r->t, CC_DROP_FORWARD)) {
+                rec_close(r);
+            }
             break;
         case TOUCH_SHARED:
             rec_close(r);
@@ -405,6 +427,23 @@ note_contents(Recorder *r, TapeRef ref, PyObject *real)
     rec_note_meta(r, ref, real);
 }
 
+/* a: target, value, then the places of an element */
+static void
+push_write(Recorder *r, const TapeRef *a, uint32_t n)
+{
+    bool element = n > 2;
+
+    if (r->broken || !CC_GROW(r->pending, r->npending, r->cap_pending, 1)) {
+        r->broken = true;
+        return;
+    }
+    rec_emit(r, rec_ins(TAPE_WRITE, element, 0), a, n, false);
+    if (!r->broken) {
+        uint32_t opnd = r->write.row[r->write.n - 1].arg + 1;
+        r->pending[r->npending++] = (RecWrite){a[0], a[1], opnd, element};
+    }
+}
+
 static void
 add_write(Recorder *r, TapeRef target, TapeRef value, bool part)
 {
@@ -416,15 +455,31 @@ add_write(Recorder *r, TapeRef target, TapeRef value, bool part)
         r->t->opnd[r->pending[which].opnd] = value;
         return;
     }
-    if (r->broken || !CC_GROW(r->pending, r->npending, r->cap_pending, 1)) {
-        r->broken = true;
-        return;
+    push_write(r, a, 2);
+}
+
+/* array[places] = number without a kernel; false: the value has to be converted first. */
+static bool
+update_element(Recorder *r, PyObject *const *real, const TapeRef *a)
+{
+    bool tuple = PyTuple_CheckExact(real[1]);
+    Py_ssize_t n = tuple ? PyTuple_GET_SIZE(real[1]) : 1;
+    RecVirt *v = rec_virt_of(r, a[1]);
+    TapeRef row[2 + TAPE_MAX_NDIM] = {a[0], a[2]};
+    PyObject *index[TAPE_MAX_NDIM];
+
+    if (n < 1 || n > TAPE_MAX_NDIM || (tuple && (v == NULL || v->nfields != (uint32_t)n))) {
+        return false;
     }
-    rec_emit(r, rec_ins(TAPE_WRITE, 0, 0), a, 2, false);
-    if (!r->broken) {
-        uint32_t opnd = r->write.row[r->write.n - 1].arg + 1;
-        r->pending[r->npending++] = (RecWrite){target, value, opnd};
+    for (Py_ssize_t i = 0; i < n; i++) {
+        index[i] = tuple ? PyTuple_GET_ITEM(real[1], i) : real[1];
+        row[2 + i] = rec_ref(r, tuple ? v->field[i] : a[1]);
     }
+    if (!front_element(real[0], index, (uint32_t)n, real[2], true)) {
+        return false;
+    }
+    push_write(r, row, 2 + (uint32_t)n);
+    return true;
 }
 
 static TapeRef
@@ -441,6 +496,21 @@ emit_part(Recorder *r, const TapeRef *a, PyObject *real)
     return part;
 }
 
+static bool
+is_much(Recorder *r, TapeRef target)
+{
+    uintptr_t size = 0;
+
+    for (uint32_t i = 0; i < r->npending; i++) {
+        const FrontExtent *e = &rec_reg(r, r->pending[i].target)->extent;
+        if (r->pending[i].target == target) {
+            return false;
+        }
+        size += r->pending[i].element ? 0 : e->hi - e->lo;
+    }
+    return r->npending >= UPDATE_FEW && size > UPDATE_NEAR;
+}
+
 /* The rows of an update that was done: `now` are the contents of `place`, a part of the target or
  * the target itself. Gives the register of the target. */
 static TapeRef
@@ -450,6 +520,9 @@ emit_update(Recorder *r, const FrontUpdate *up, TapeRef *a, uint32_t n, PyObject
     TapeRef target = a[up->target], old[2] = {a[0], a[1]};
     TapeIns ins = rec_ins(TAPE_NODE, (uint8_t)up->kind, up->oparg);
 
+    if (is_much(r, target)) {
+        rec_close(r);
+    }
     read_operands(r, a, n, up->reads ? n : up->target, true);
     ins.kw = kwnames == NULL ? 0 : (uint16_t)TAPE_INDEX(rec_const(r, kwnames));
     ins.check = rec_check_of(r, now);
@@ -487,6 +560,11 @@ rec_update(Recorder *r, const FrontUpdate *up, CallKind kind, uint32_t oparg, Py
     }
     ok = ok && !r->broken && is_array_reg(r, a[up->target])
         && (kind != DO_SETITEM || key_is_fixed(r, a[1]));
+    if (ok && up->element && update_element(r, real, a)) {
+        *res = Py_NewRef(Py_None);
+        *out = rec_const(r, Py_None);
+        return REC_OK;
+    }
     int how = ok ? rec_run_node(up->kind, up->oparg, real, n, kwnames, &now) : -1;
     if (how == 0) {
         place = up->part ? tape_call(DO_VIEW, 0, real, 2, NULL) : Py_NewRef(real[up->target]);

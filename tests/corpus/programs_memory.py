@@ -30,7 +30,7 @@ class Pair:
         self.b = b
 
 
-# -- One array -------------------------------------------------------------------------------
+# -- One array ---------------------------------------------------------------------------------
 
 
 @PROGRAMS.add(lambda: (row(6),), lambda: (row(5, 1, I32),))
@@ -292,7 +292,8 @@ def products_in_place(a, b):
 
 
 @PROGRAMS.add(lambda: (row(4), row(4, 2)), lambda: (lambda x: (x, x))(row(4)),
-              lambda: (lambda x: (x[1:], x[:-1]))(row(5)), lambda: (lambda x: (x[:2], x[2:]))(row(4)))
+              lambda: (lambda x: (x[1:], x[:-1]))(row(5)),
+              lambda: (lambda x: (x[:2], x[2:]))(row(4)))
 def two_arguments(a, b):
     a += 1
     c = b * 2
@@ -361,7 +362,7 @@ def three_arrays_in_turn(a, b, c):
     return a + b + c
 
 
-# -- Arrays that the program made ----------------------------------------------------------------
+# -- Arrays that the program made --------------------------------------------------------------
 
 
 @PROGRAMS.add(lambda: (row(4),), lambda: (row(3, 1, F32),))
@@ -462,7 +463,7 @@ def broadcast_results(a):
     return a, b, c
 
 
-# -- When a write is seen --------------------------------------------------------------------------
+# -- When a write is seen ----------------------------------------------------------------------
 
 
 @PROGRAMS.add(lambda: (row(4), 1), lambda: (row(4), 5), lambda: (row(4), 2), lambda: (row(4), 9))
@@ -615,7 +616,7 @@ def shape_changes(a):
     return a, b
 
 
-# -- Loops ------------------------------------------------------------------------------------------
+# -- Loops -------------------------------------------------------------------------------------
 
 
 @PROGRAMS.add(lambda: (row(8), 5), lambda: (row(6), 3), lambda: (row(9), 1))
@@ -715,7 +716,7 @@ def written_by_a_helper(n):
     return a, b is a
 
 
-# -- Training ---------------------------------------------------------------------------------------
+# -- Training ----------------------------------------------------------------------------------
 
 
 def tables(names=3, dtype=F64):
@@ -733,7 +734,8 @@ def adam_step(p, g, m, v, t, lr=0.01, b1=0.9, b2=0.999):
     return p
 
 
-@PROGRAMS.add(lambda: (*tables(), 1), lambda: (*tables(), 2), lambda: (*tables(3, F32), 3), close=True)
+@PROGRAMS.add(lambda: (*tables(), 1), lambda: (*tables(), 2), lambda: (*tables(3, F32), 3),
+              close=True)
 def adam(p, g, m, v, t):
     for k in range(3):
         adam_step(p, g, m, v, t + k)
@@ -750,7 +752,7 @@ def momentum_shares_the_gradient(p, g):
     return p, g
 
 
-# -- Others that look ---------------------------------------------------------------------------------
+# -- Others that look --------------------------------------------------------------------------
 
 
 def drive_signal(function, args, kwargs):

@@ -65,8 +65,9 @@ class Writer:
         return f"v{self.fresh}"
 
     def part(self) -> str:
-        """A key and the number of elements that it names."""
-        return self.pick("[1:]", "[:-1]", "[::2]", "[1:4]", "[-2:]", "[...]", "[::-1]", "[2]", "[-1]")
+        """A key."""
+        return self.pick("[1:]", "[:-1]", "[::2]", "[1:4]", "[-2:]", "[...]", "[::-1]", "[2]",
+                         "[-1]")
 
     def value(self) -> str:
         """An expression of 6 elements, or a number."""
@@ -80,10 +81,11 @@ class Writer:
         x, y, part = self.array(), self.array(), self.part()
         op = self.pick("+=", "-=", "*=", "+=")
         return self.pick(
-            f"{x} {op} {self.value()}", f"{x} {op} {self.value()}", f"{x} %= 17",
-            f"{x}[:] = {self.value()}", f"{x}{part} {op} {self.pick('1', 's', x + '[1]')}",
-            f"{x}[1:] = {y}[:-1]", f"{x}[1:] {op} {x}[:-1]", f"{x}[:3], {x}[3:] = {y}[3:], {y}[:3]",
-            f"{x}{part} = {self.pick('3', 's', y + '[0]')}", f"{x}[{y} > {self.pick('3', 's')}] = 1",
+            f"{x} {op} {self.value()}; {x} %= 17", f"{x} += {self.value()}", f"{x} %= 17",
+            f"{x}[:] = {self.value()}", f"{x}{part} += {self.pick('1', 's', x + '[1]')}",
+            f"{x}[1:] = {y}[:-1]", f"{x}[1:] -= {x}[:-1]", f"{x}[:3], {x}[3:] = {y}[3:], {y}[:3]",
+            f"{x}{part} = {self.pick('3', 's', y + '[0]')}",
+            f"{x}[{y} > {self.pick('3', 's')}] = 1",
             f"np.add({x}, {y}, out={self.pick(x, y)}, casting='unsafe')",
             f"np.subtract({x}[1:], 1, out={x}[:-1])", f"np.copyto({x}, {self.value()})",
             f"{x}.fill({self.pick('1', 's')})", f"bump({x}, {self.pick('1', 's', y)})",
@@ -96,15 +98,16 @@ class Writer:
         elif r < 0.8:
             new, x = self.name(), self.array()
             self.put(depth, f"{new} = " + self.pick(
-                f"{x} + 1", f"{x} * {self.array()}", f"{x}[:]", f"{x}[::-1]", x, f"{x}.copy()",
-                f"np.zeros(6)", f"{x}.reshape(-1)", f"np.asarray({x})", f"bump({x})",
+                f"{x} + 1", f"{x} * {self.array()} % 17", f"{x}[:]", f"{x}[::-1]", x, f"{x}.copy()",
+                "np.zeros(6)", f"{x}.reshape(-1)", f"np.asarray({x})", f"bump({x})",
                 f"np.concatenate([{x}[:3], {self.array()}[3:]])", f"{x}.reshape(2, 3).ravel()"))
             self.arrays.append(new)
         elif r < 0.86:
             self.put(depth, self.pick(
-                f"KEPT.append({self.array()})", f"out.append({self.array()})", f"print({self.array()})",
+                f"KEPT.append({self.array()})", f"out.append({self.array()})",
+                f"print({self.array()})",
                 f"out.append({self.array()} * 1)", f"d = {{'x': {self.array()}}}; d['x'] += 1",
-                f"BOX.v = {self.array()}", f"(KEPT or [a])[-1][0] = 5"))
+                f"BOX.v = {self.array()}", "(KEPT or [a])[-1][0] = 5"))
         elif r < 0.93 and depth < 3:
             self.put(depth, f"if {self.array()}.sum() % 5 > {self.random.randrange(4)}:")
             self.block(depth + 1)
@@ -115,6 +118,7 @@ class Writer:
     def block(self, depth: int) -> None:
         before = list(self.arrays)
         self.put(depth, "s = (s + 1) % 5")
+        self.put(depth, f"{self.array()} %= 17")  # small whole numbers: sums are exact
         for _ in range(self.random.randint(1, 4)):
             self.statement(depth)
         self.arrays = before
@@ -128,7 +132,8 @@ def source(seed: int) -> str:
     w = Writer(seed)
     makers = []
     for _ in range(7):
-        pair = w.random.choice(SHARING).format(k=w.random.randrange(1, 6), j=w.random.randrange(1, 6))
+        k, j = w.random.randrange(1, 6), w.random.randrange(1, 6)
+        pair = w.random.choice(SHARING).format(k=k, j=j)
         makers.append(f"lambda: (*{pair}, {w.random.randrange(5)})")
     w.put(1, "global G")
     w.put(1, "out = []")
