@@ -184,6 +184,10 @@ make_result(FrontGraph *fg, uint32_t k)
     int flags = out->order == LAYOUT_F ? NPY_ARRAY_F_CONTIGUOUS : 0;
     fg->made[k] = PyArray_New(&PyArray_Type, shape->ndim, (npy_intp *)shape->dim, out->dtype, NULL,
                               NULL, 0, flags, NULL);
+    if (fg->made[k] != NULL && out->wrapped) {
+        PyObject *view = PyArray_View((PyArrayObject *)fg->made[k], NULL, NULL);
+        Py_SETREF(fg->made[k], view);
+    }
     if (fg->made[k] == NULL) {
         return false;
     }

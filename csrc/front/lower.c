@@ -204,7 +204,7 @@ add_output(LowerTrace *lt, uint32_t reg)
     if (!CC_GROW(fg->out, fg->nout, fg->capout, 1)) {
         return false;
     }
-    fg->out[fg->nout++] = (FrontOut){reg, v->form, v->order, v->dtype};
+    fg->out[fg->nout++] = (FrontOut){reg, v->form, v->order, v->wrapped, v->dtype};
     return cc_graph_add_output(&fg->g, v->ref, array ? CC_OUT_ARRAY : CC_OUT_SCALAR,
                                v->order == LAYOUT_F ? perm : NULL, &lt->L.st);
 }

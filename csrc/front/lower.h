@@ -35,6 +35,7 @@ typedef struct {
     uint32_t reg;
     uint8_t form;                       /* TapeForm */
     uint8_t order;                      /* LAYOUT_C or LAYOUT_F */
+    bool wrapped;                       /* a view of the whole of an array that nobody else has */
     int16_t dtype;                      /* NumPy type number; arrays and scalars */
 } FrontOut;
 

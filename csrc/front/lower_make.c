@@ -261,8 +261,6 @@ lower_pad(Lower *L, FrontValue *out)
 bool
 front_lower_making(Lower *L, const char *name, bool *mine, FrontValue *out)
 {
-    TapeRef arg[2];
-
     *mine = true;
     if (strcmp(name, "zeros") == 0 || strcmp(name, "ones") == 0 || strcmp(name, "full") == 0) {
         return lower_filled(L, name, out);
@@ -279,9 +277,6 @@ front_lower_making(Lower *L, const char *name, bool *mine, FrontValue *out)
     }
     if (strcmp(name, "pad") == 0) {
         return lower_pad(L, out);
-    }
-    if (strcmp(name, "dot") == 0) {
-        return front_args(L, "a b", arg) && front_lower_matmul(L, arg[0], arg[1], true, out);
     }
     *mine = false;
     return false;

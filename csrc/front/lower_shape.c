@@ -7,26 +7,6 @@
 
 #include <string.h>
 
-static bool
-shape_operand(Lower *L, TapeRef ref, FrontValue *v)
-{
-    if (ref == TAPE_NULL || !front_value(L, ref, v)) {
-        return false;
-    }
-    return v->form == META_ARRAY || front_no(L, "a number, not an array");
-}
-
-static uint8_t
-copy_dims(const Lower *L, CcRef r, CcDim *dim)
-{
-    uint8_t n = L->g->node[r].ndim;
-
-    for (uint32_t i = 0; i < n; i++) {
-        dim[i] = cc_shape(L->g, r)[i];
-    }
-    return n;
-}
-
 /* -- reshape ----------------------------------------------------------------------------------- */
 
 /* The sizes asked for; a -1 becomes what the others leave. */
@@ -71,7 +51,7 @@ lower_reshape(Lower *L, FrontValue *out)
     FrontValue v;
     int n = (int)L->in->n - 2;
 
-    if (L->in->kw != 0 || n < 1 || n > TAPE_MAX_NDIM || !shape_operand(L, arg[0], &v)) {
+    if (L->in->kw != 0 || n < 1 || n > TAPE_MAX_NDIM || !front_array(L, arg[0], &v)) {
         return front_no(L, "arguments that have no kernel");
     }
     const TapeMeta *m = &L->t->meta[L->in->dst - 1];
@@ -135,7 +115,7 @@ lower_flat(Lower *L, bool fresh, FrontValue *out)
 {
     FrontValue v;
 
-    if (L->in->n != 2 || L->in->kw != 0 || !shape_operand(L, L->t->opnd[L->in->arg + 1], &v)) {
+    if (L->in->n != 2 || L->in->kw != 0 || !front_array(L, L->t->opnd[L->in->arg + 1], &v)) {
         return front_no(L, "arguments that have no kernel");
     }
     CcDim n = cc_numel(L->g, v.ref, &L->st);
@@ -151,7 +131,7 @@ lower_broadcast_to(Lower *L, FrontValue *out)
     CcDim dim[TAPE_MAX_NDIM];
     FrontValue v;
 
-    if (!front_args(L, "array shape", arg) || !shape_operand(L, arg[0], &v)
+    if (!front_args(L, "array shape", arg) || !front_array(L, arg[0], &v)
             || !front_shape(L, arg[1], m->ndim, m->dim, dim)) {
         return front_no(L, "arguments that have no kernel");
     }
@@ -168,7 +148,7 @@ lower_copy(Lower *L, FrontValue *out)
     bool method = Py_IS_TYPE(front_const(L, arg[0]), &PyMethodDescr_Type);
     FrontValue v;
 
-    if (L->in->n != 2 || L->in->kw != 0 || !shape_operand(L, arg[1], &v)) {
+    if (L->in->n != 2 || L->in->kw != 0 || !front_array(L, arg[1], &v)) {
         return front_no(L, "arguments that have no kernel");
     }
     return front_give(L, v.ref, method ? LAYOUT_C : front_copy_order(L, &v), true, out);
@@ -252,7 +232,7 @@ lower_transpose(Lower *L, FrontValue *out)
     uint8_t perm[TAPE_MAX_NDIM];
     FrontValue v;
 
-    if (L->in->kw != 0 || L->in->n < 2 || !shape_operand(L, arg[0], &v)) {
+    if (L->in->kw != 0 || L->in->n < 2 || !front_array(L, arg[0], &v)) {
         return front_no(L, "arguments that have no kernel");
     }
     uint8_t n = L->g->node[v.ref].ndim;
@@ -281,7 +261,7 @@ lower_swapaxes(Lower *L, FrontValue *out)
     uint8_t perm[TAPE_MAX_NDIM], i, k;
     FrontValue v;
 
-    if (!front_args(L, "a axis1 axis2", arg) || !shape_operand(L, arg[0], &v)) {
+    if (!front_args(L, "a axis1 axis2", arg) || !front_array(L, arg[0], &v)) {
         return false;
     }
     uint8_t n = L->g->node[v.ref].ndim;
@@ -302,7 +282,7 @@ lower_expand(Lower *L, FrontValue *out)
     FrontValue v;
     int64_t one;
 
-    if (!front_args(L, "a axis", arg) || !shape_operand(L, arg[0], &v)) {
+    if (!front_args(L, "a axis", arg) || !front_array(L, arg[0], &v)) {
         return false;
     }
     uint8_t n = L->g->node[v.ref].ndim, more = front_const_int(L, arg[1], &one) ? 1 : 2;
@@ -322,7 +302,7 @@ lower_squeeze(Lower *L, FrontValue *out)
     uint8_t n = 0;
     FrontValue v;
 
-    if (!front_args(L, "a axis", arg) || !shape_operand(L, arg[0], &v)) {
+    if (!front_args(L, "a axis", arg) || !front_array(L, arg[0], &v)) {
         return false;
     }
     uint8_t ndim = L->g->node[v.ref].ndim;
@@ -353,7 +333,7 @@ lower_flip(Lower *L, FrontValue *out)
     uint64_t axes;
     FrontValue v;
 
-    if (!front_args(L, "m axis", arg) || !shape_operand(L, arg[0], &v)) {
+    if (!front_args(L, "m axis", arg) || !front_array(L, arg[0], &v)) {
         return false;
     }
     uint8_t n = L->g->node[v.ref].ndim;
@@ -371,7 +351,7 @@ part_of(Lower *L, CcRef r, uint8_t axis, CcDim from, CcDim size)
 {
     CcDim dim[TAPE_MAX_NDIM], start[TAPE_MAX_NDIM], zero = cc_dim_const(L->g, 0, &L->st);
     int64_t step[TAPE_MAX_NDIM];
-    uint8_t n = copy_dims(L, r, dim);
+    uint8_t n = front_dims(L, r, dim);
 
     if (from == 0 || size == 0 || zero == 0) {
         return 0;
@@ -393,7 +373,7 @@ lower_roll(Lower *L, FrontValue *out)
     int64_t shift;
     uint8_t axis = 0;
 
-    if (!front_args(L, "a shift axis", arg) || !shape_operand(L, arg[0], &v)
+    if (!front_args(L, "a shift axis", arg) || !front_array(L, arg[0], &v)
             || !front_const_int(L, arg[1], &shift) || shift == 0 || shift < -64 || shift > 64) {
         return front_no(L, "a shift that is not known");
     }
@@ -453,7 +433,7 @@ front_lower_attribute(Lower *L, FrontValue *out)
     PyObject *name = front_const(L, arg[1]);
     FrontValue v;
 
-    if (name == NULL || !PyUnicode_CheckExact(name) || !shape_operand(L, arg[0], &v)) {
+    if (name == NULL || !PyUnicode_CheckExact(name) || !front_array(L, arg[0], &v)) {
         return front_no(L, "an attribute without a kernel");
     }
     bool all = PyUnicode_CompareWithASCIIString(name, "T") == 0;
@@ -461,71 +441,4 @@ front_lower_attribute(Lower *L, FrontValue *out)
         return front_no(L, "an attribute without a kernel");
     }
     return turn_axes(L, &v, !all, out);
-}
-
-/* -- Matrix products
- * ------------------------------------------------------------------------------------------ */
-
-/* Leading axes of a and b made equal. */
-static bool
-same_batch(Lower *L, CcRef *a, CcRef *b)
-{
-    CcGraph *g = L->g;
-    CcDim da[TAPE_MAX_NDIM + 2], db[TAPE_MAX_NDIM + 2];
-    uint8_t na = copy_dims(L, *a, da), nb = copy_dims(L, *b, db), n = na > nb ? na : nb;
-    CcDim wide_a[TAPE_MAX_NDIM + 2], wide_b[TAPE_MAX_NDIM + 2];
-
-    for (uint8_t i = 0; i + 2 < n; i++) {
-        int ia = i - (n - na), ib = i - (n - nb);
-        CcDim x = ia >= 0 ? da[ia] : db[ib], y = ib >= 0 ? db[ib] : da[ia];
-        bool x_one = cc_dim_equals(g, x, 1), y_one = cc_dim_equals(g, y, 1);
-        if (!x_one && !y_one && !cc_graph_require_eq(g, x, y, &L->st)) {
-            return front_no(L, "shapes that do not fit");
-        }
-        wide_a[i] = wide_b[i] = x_one ? y : x;
-    }
-    memcpy(wide_a + n - 2, da + na - 2, 2 * sizeof(*da));
-    memcpy(wide_b + n - 2, db + nb - 2, 2 * sizeof(*db));
-    *a = cc_build_broadcast(g, *a, n, wide_a, &L->st);
-    *b = cc_build_broadcast(g, *b, n, wide_b, &L->st);
-    return *a != 0 && *b != 0;
-}
-
-bool
-front_lower_matmul(Lower *L, TapeRef a, TapeRef b, bool dot, FrontValue *out)
-{
-    FrontValue v[2];
-    CcDtype dt = front_dtype(L->t->meta[L->in->dst - 1].dtype);
-    CcDim dim[TAPE_MAX_NDIM + 2];
-    CcRef x, y;
-
-    if (!shape_operand(L, a, &v[0]) || !shape_operand(L, b, &v[1])) {
-        return false;
-    }
-    uint8_t na = L->g->node[v[0].ref].ndim, nb = L->g->node[v[1].ref].ndim;
-    if (na == 0 || nb == 0 || (dot && (na > 2 || nb > 2)) || dt == CC_DTYPE_BOOL) {
-        return front_no(L, "a product that is not of matrices");
-    }
-    x = front_as(L, &v[0], dt);
-    y = front_as(L, &v[1], dt);
-    if (x == 0 || y == 0) {
-        return false;
-    }
-    x = na == 1 ? cc_build_expand(L->g, x, 1, &L->st) : x;
-    y = nb == 1 ? cc_build_expand(L->g, y, 2, &L->st) : y;
-    if (x == 0 || y == 0 || !same_batch(L, &x, &y)) {
-        return front_no(L, "shapes that do not fit");
-    }
-    CcRef r = cc_build_matmul(L->g, x, y, false, false, &L->st);
-    if (r != 0 && (na == 1 || nb == 1)) {
-        uint8_t n = copy_dims(L, r, dim), keep = 0;
-        for (uint8_t i = 0; i < n; i++) {
-            bool gone = (na == 1 && i == n - 2) || (nb == 1 && i == n - 1);
-            if (!gone) {
-                dim[keep++] = dim[i];
-            }
-        }
-        r = cc_build_reshape(L->g, r, keep, dim, &L->st);
-    }
-    return front_give(L, r, LAYOUT_C, true, out);
 }

@@ -13,18 +13,17 @@ import pytest
 
 import ccompile
 
-from .coverage import rows
+from .coverage import TOL, rows
 from .test_lower import make, run, same
 
 DTYPES = ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8"]
 OPERANDS = "x y v m b i"
 GOLDEN = pathlib.Path(__file__).with_name("coverage.golden")
 ROWS = list(rows())
-UNDEFINED = ("empty",)
 
 
 def data(dtype, shape, seed):
-    """Small whole numbers above 0; every fifth is 0 or, in floats, -0.0 and a NaN or two."""
+    """Small whole numbers above 0: nothing overflows, divides by zero or gives a NaN."""
     x = ((np.arange(int(np.prod(shape))) * 7 + seed * 3) % 5 + 1).reshape(shape)
     return x.astype(dtype)
 
@@ -116,3 +115,36 @@ def test_forms(ulp, text, form):
 
 def test_every_row_is_in_the_table(table):
     assert list(table) == [text for _, text in ROWS]
+
+
+def test_delta_degrees_of_freedom():
+    """A `ddof` that leaves nothing warns at the caller's line, also when it or the size changes."""
+    function = make("x.var(axis=0, ddof=d)", "x d")
+    compiled = ccompile.compile(function, backend="interp")
+    for rows_, d in ((5, 1), (5, 1), (2, 1), (1, 1), (5, 1), (5, 7), (1, 0), (0, 0), (5, 1)):
+        x = data("f8", (rows_, 3), 0)
+        want, warned = run(function, (x, d))
+        got, warned_too = run(compiled, (x, d))
+        same(want, got, TOL)
+        assert warned == warned_too
+    assert ccompile.counters(compiled)["array_ops_in_kernels"] >= 3
+
+
+def test_library_function_that_is_replaced(monkeypatch):
+    """np.ones runs whole, but what has its name is looked up by each call."""
+    compiled = ccompile.compile(make("np.ones(3) + x", "x"), backend="interp")
+    x = data("f8", (3,), 0)
+    for _ in range(3):
+        assert (compiled(x) == x + 1).all()
+    monkeypatch.setattr(np, "ones", lambda n: np.full(n, 5.0))
+    for _ in range(3):
+        assert (compiled(x) == x + 5).all()
+
+
+def test_wrapped_results():
+    """tensordot gives a view of an array that nobody else has; so do we."""
+    compiled = ccompile.compile(make("np.tensordot(x, x, axes=1)", "x"), backend="interp")
+    for _ in range(3):
+        z = compiled(data("f8", (4, 4), 0))
+        assert z.base is not None and z.base.base is None and z.flags.writeable
+    assert ccompile.counters(compiled)["array_ops_in_kernels"] > 0
