@@ -161,6 +161,11 @@ bool front_part_shape(Lower *L, CcRef x, TapeRef key, uint8_t *ndim, CcDim *dim)
 bool front_lower_take(Lower *L, FrontValue *out);
 bool front_lower_matmul(Lower *L, TapeRef a, TapeRef b, bool dot, FrontValue *out);
 
+bool front_axis(Lower *L, TapeRef ref, uint8_t ndim, uint8_t *axis); /* one constant axis */
+
+/* lower_arrange.c: whole arrays repeated, joined, masked by place */
+bool front_lower_arranged(Lower *L, const char *name, bool *mine, FrontValue *out);
+
 /* lower_product.c: sums of products */
 bool front_lower_product(Lower *L, const char *name, bool *mine, FrontValue *out);
 

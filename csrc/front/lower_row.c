@@ -25,6 +25,9 @@ lower_named(Lower *L, const char *name, FrontValue *out)
     if (!mine) {
         ok = front_lower_product(L, name, &mine, out);
     }
+    if (!mine) {
+        ok = front_lower_arranged(L, name, &mine, out);
+    }
     if (mine) {
         return ok;
     }

@@ -1,6 +1,6 @@
 /* front/lower_shape.c - rows that only give elements another place: reshape, transpose, flip ...
  *
- * NumPy makes views of them where it can, so none but flatten() and roll() may be a result. */
+ * NumPy makes views of them where it can, so none but copies may be a result. */
 #include "npy.h"
 
 #include "lower_node.h"
@@ -42,6 +42,22 @@ wanted_shape(Lower *L, const FrontValue *v, const TapeRef *ref, uint8_t n, CcDim
     return open < 0 || rest != 0 || front_no(L, "a shape that is not known");
 }
 
+/* 0 or 1 keyword: order="C"; others make the arguments too few. */
+static int
+in_c_order(const Lower *L)
+{
+    PyObject *names = L->in->kw == 0 ? NULL : L->t->konst[L->in->kw];
+
+    if (names == NULL) {
+        return 0;
+    }
+    PyObject *value = front_const(L, L->t->opnd[L->in->arg + L->in->n - 1]);
+    bool plain = PyTuple_GET_SIZE(names) == 1 && value != NULL && PyUnicode_CheckExact(value)
+        && PyUnicode_CompareWithASCIIString(value, "C") == 0
+        && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "order") == 0;
+    return plain ? 1 : (int)L->in->n;
+}
+
 static bool
 lower_reshape(Lower *L, FrontValue *out)
 {
@@ -49,9 +65,9 @@ lower_reshape(Lower *L, FrontValue *out)
     TapeRef item[TAPE_MAX_NDIM];
     CcDim dim[TAPE_MAX_NDIM];
     FrontValue v;
-    int n = (int)L->in->n - 2;
+    int n = (int)L->in->n - 2 - in_c_order(L);
 
-    if (L->in->kw != 0 || n < 1 || n > TAPE_MAX_NDIM || !front_array(L, arg[0], &v)) {
+    if (n < 1 || n > TAPE_MAX_NDIM || !front_array(L, arg[0], &v)) {
         return front_no(L, "arguments that have no kernel");
     }
     const TapeMeta *m = &L->t->meta[L->in->dst - 1];
@@ -136,8 +152,9 @@ lower_broadcast_to(Lower *L, FrontValue *out)
         return front_no(L, "arguments that have no kernel");
     }
     CcRef r = cc_build_broadcast(L->g, v.ref, m->ndim, dim, &L->st);
-    bool row = front_wide_axes(L, v.ref) < 2;
-    return front_give(L, r, row ? FRONT_NO_ORDER : LAYOUT_STRIDED, false, out);
+    /* axes that are stretched have no say in the order of what is made of it */
+    uint8_t order = v.order == LAYOUT_C ? LAYOUT_C : LAYOUT_STRIDED;
+    return front_give(L, r, front_wide_axes(L, v.ref) < 2 ? FRONT_NO_ORDER : order, false, out);
 }
 
 /* a.copy() is in C order, np.copy(a) in that of a. */
@@ -161,14 +178,18 @@ static bool
 permuted(Lower *L, const FrontValue *v, const uint8_t *perm, FrontValue *out)
 {
     CcRef r = cc_build_transpose(L->g, v->ref, perm, &L->st);
-    bool turned = true;
+    bool turned = true, kept = true;
     uint8_t n = L->g->node[v->ref].ndim, order = LAYOUT_STRIDED;
 
-    for (uint32_t i = 0; i < n; i++) {
-        turned &= perm[i] == n - 1 - i;
+    for (int i = 0, last = -1; i < n; i++) {
+        if (!cc_dim_equals(L->g, cc_shape(L->g, v->ref)[perm[i]], 1)) {
+            turned &= last < 0 || perm[i] < last;
+            kept &= perm[i] > last;
+            last = perm[i];
+        }
     }
-    if (v->order == FRONT_NO_ORDER) {
-        order = FRONT_NO_ORDER;
+    if (v->order == FRONT_NO_ORDER || kept) {
+        order = v->order;
     } else if (turned && v->order != LAYOUT_STRIDED) {
         order = v->order == LAYOUT_C ? LAYOUT_F : LAYOUT_C;
     }
@@ -193,9 +214,8 @@ turn_axes(Lower *L, const FrontValue *v, bool last_two, FrontValue *out)
     return permuted(L, v, perm, out);
 }
 
-/* One axis; false: not constant. */
-static bool
-axis_of(Lower *L, TapeRef ref, uint8_t ndim, uint8_t *axis)
+bool
+front_axis(Lower *L, TapeRef ref, uint8_t ndim, uint8_t *axis)
 {
     int64_t a;
 
@@ -232,7 +252,10 @@ lower_transpose(Lower *L, FrontValue *out)
     uint8_t perm[TAPE_MAX_NDIM];
     FrontValue v;
 
-    if (L->in->kw != 0 || L->in->n < 2 || !front_array(L, arg[0], &v)) {
+    PyObject *names = L->in->kw == 0 ? NULL : L->t->konst[L->in->kw];
+    bool named = names != NULL && PyTuple_GET_SIZE(names) == 1 && L->in->n == 3
+        && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "axes") == 0;
+    if ((names != NULL && !named) || L->in->n < 2 || !front_array(L, arg[0], &v)) {
         return front_no(L, "arguments that have no kernel");
     }
     uint8_t n = L->g->node[v.ref].ndim;
@@ -247,7 +270,7 @@ lower_transpose(Lower *L, FrontValue *out)
         return front_no(L, "axes that are not known");
     }
     for (uint8_t i = 0; i < n; i++) {
-        if (!axis_of(L, arg[1 + i], n, &perm[i])) {
+        if (!front_axis(L, arg[1 + i], n, &perm[i])) {
             return false;
         }
     }
@@ -265,11 +288,81 @@ lower_swapaxes(Lower *L, FrontValue *out)
         return false;
     }
     uint8_t n = L->g->node[v.ref].ndim;
-    if (!axis_of(L, arg[1], n, &i) || !axis_of(L, arg[2], n, &k)) {
+    if (!front_axis(L, arg[1], n, &i) || !front_axis(L, arg[2], n, &k)) {
         return false;
     }
     for (uint8_t d = 0; d < n; d++) {
         perm[d] = d == i ? k : d == k ? i : d;
+    }
+    return permuted(L, &v, perm, out);
+}
+
+static bool
+lower_mt(Lower *L, FrontValue *out)
+{
+    FrontValue v;
+
+    if (L->in->n != 2 || L->in->kw != 0 || !front_array(L, L->t->opnd[L->in->arg + 1], &v)) {
+        return front_no(L, "arguments that have no kernel");
+    }
+    return turn_axes(L, &v, true, out);
+}
+
+/* One axis or several, in the order given; how many, 0 = not known. */
+static uint8_t
+axis_list(const Lower *L, TapeRef ref, uint8_t ndim, uint8_t *axis)
+{
+    PyObject *obj = front_object(L, ref);
+    PyObject *all = obj == NULL ? NULL : PyLong_CheckExact(obj) ? PyTuple_Pack(1, obj)
+                  : PyTuple_CheckExact(obj) || PyList_CheckExact(obj) ? PySequence_Tuple(obj)
+                                                                       : NULL;
+    Py_ssize_t n = all == NULL || PyTuple_GET_SIZE(all) > ndim ? 0 : PyTuple_GET_SIZE(all);
+
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *o = PyTuple_GET_ITEM(all, i);
+        long a = PyLong_CheckExact(o) ? PyLong_AsLong(o) : ndim;
+        a += a < 0 ? ndim : 0;
+        bool ok = a >= 0 && a < ndim;
+        axis[i] = (uint8_t)a;
+        for (Py_ssize_t k = 0; k < i; k++) {
+            ok &= axis[k] != axis[i];
+        }
+        n = ok ? n : 0;
+    }
+    Py_XDECREF(all);
+    Py_XDECREF(obj);
+    PyErr_Clear();
+    return (uint8_t)n;
+}
+
+/* moveaxis(a, from, to): the others keep their order in what is left. */
+static bool
+lower_moveaxis(Lower *L, FrontValue *out)
+{
+    TapeRef arg[3];
+    uint8_t from[TAPE_MAX_NDIM], to[TAPE_MAX_NDIM], perm[TAPE_MAX_NDIM];
+    uint32_t moved = 0, taken = 0;
+    FrontValue v;
+
+    if (!front_args(L, "a source destination", arg) || !front_array(L, arg[0], &v)) {
+        return front_no(L, "arguments that have no kernel");
+    }
+    uint8_t ndim = L->g->node[v.ref].ndim, n = axis_list(L, arg[1], ndim, from), at = 0;
+    if (n == 0 || axis_list(L, arg[2], ndim, to) != n) {
+        return front_no(L, "axes that are not known");
+    }
+    for (uint8_t i = 0; i < n; i++) {
+        perm[to[i]] = from[i];
+        taken |= 1u << to[i];
+        moved |= 1u << from[i];
+    }
+    for (uint8_t i = 0; i < ndim; i++) {
+        while (at < ndim && (moved >> at & 1)) {
+            at++;
+        }
+        if ((taken >> i & 1) == 0) {
+            perm[i] = at++;
+        }
     }
     return permuted(L, &v, perm, out);
 }
@@ -345,54 +438,56 @@ lower_flip(Lower *L, FrontValue *out)
     return front_give(L, cc_build_flip(L->g, v.ref, axes, &L->st), v.order, false, out);
 }
 
-/* Elements [from, from + size) of one axis. */
-static CcRef
-part_of(Lower *L, CcRef r, uint8_t axis, CcDim from, CcDim size)
+static bool
+flip_alone(Lower *L, uint32_t axis, FrontValue *out)
 {
-    CcDim dim[TAPE_MAX_NDIM], start[TAPE_MAX_NDIM], zero = cc_dim_const(L->g, 0, &L->st);
-    int64_t step[TAPE_MAX_NDIM];
-    uint8_t n = front_dims(L, r, dim);
+    FrontValue v;
 
-    if (from == 0 || size == 0 || zero == 0) {
-        return 0;
+    if (L->in->n != 2 || L->in->kw != 0 || !front_array(L, L->t->opnd[L->in->arg + 1], &v)
+            || axis >= L->g->node[v.ref].ndim) {
+        return front_no(L, "arguments that have no kernel");
     }
-    for (uint8_t i = 0; i < n; i++) {
-        start[i] = i == axis ? from : zero;
-        step[i] = 1;
-    }
-    dim[axis] = size;
-    return cc_build_slice(L->g, r, start, step, dim, &L->st);
+    CcRef r = cc_build_flip(L->g, v.ref, (uint64_t)1 << axis, &L->st);
+    return front_give(L, r, v.order, false, out);
 }
 
-/* The last `shift` elements come first; the shift is a constant that is smaller than the axis. */
 static bool
-lower_roll(Lower *L, FrontValue *out)
+lower_fliplr(Lower *L, FrontValue *out)
 {
-    TapeRef arg[3];
-    FrontValue v;
-    int64_t shift;
-    uint8_t axis = 0;
+    return flip_alone(L, 1, out);
+}
 
-    if (!front_args(L, "a shift axis", arg) || !front_array(L, arg[0], &v)
-            || !front_const_int(L, arg[1], &shift) || shift == 0 || shift < -64 || shift > 64) {
-        return front_no(L, "a shift that is not known");
+static bool
+lower_flipud(Lower *L, FrontValue *out)
+{
+    return flip_alone(L, 0, out);
+}
+
+/* Axes before what there is. */
+static bool
+at_least(Lower *L, uint8_t want, FrontValue *out)
+{
+    FrontValue v;
+
+    if (L->in->n != 2 || L->in->kw != 0 || !front_array(L, L->t->opnd[L->in->arg + 1], &v)) {
+        return front_no(L, "arguments that have no kernel");
     }
     uint8_t n = L->g->node[v.ref].ndim;
-    bool flat = arg[2] == TAPE_NULL || front_const(L, arg[2]) == Py_None;
-    if ((flat && n != 1) || (!flat && !axis_of(L, arg[2], n, &axis))) {
-        return front_no(L, "roll() of all axes");
-    }
-    CcDim size = cc_shape(L->g, v.ref)[axis], zero = cc_dim_const(L->g, 0, &L->st);
-    CcDim count = cc_dim_const(L->g, shift < 0 ? -shift : shift, &L->st);
-    CcDim rest = front_dim(L, CC_DIM_SUB, size, shift < 0 ? -shift : shift);
-    if (rest == 0 || cc_dim_eval(L->g, rest, L->sym) < 1 || !front_need(L, rest, 1)) {
-        return front_no(L, "a shift beyond the axis");
-    }
-    CcDim head = shift > 0 ? rest : count, tail = shift > 0 ? count : rest;
-    CcRef part[2] = {part_of(L, v.ref, axis, head, tail), part_of(L, v.ref, axis, zero, head)};
-    CcRef r = part[0] == 0 || part[1] == 0 ? 0 : cc_build_concat(L->g, part, 2, axis, &L->st);
-    /* the sum of both parts is the whole again */
-    return front_give(L, r, front_copy_order(L, &v), true, out);
+    uint64_t axes = n < want ? ((uint64_t)1 << (want - n)) - 1 : 0;
+    CcRef r = axes == 0 ? v.ref : cc_build_expand(L->g, v.ref, axes, &L->st);
+    return front_give(L, r, v.order, false, out);
+}
+
+static bool
+lower_atleast_1d(Lower *L, FrontValue *out)
+{
+    return at_least(L, 1, out);
+}
+
+static bool
+lower_atleast_2d(Lower *L, FrontValue *out)
+{
+    return at_least(L, 2, out);
 }
 
 /* -- Dispatch
@@ -405,7 +500,10 @@ static const struct {
     {"reshape", lower_reshape},         {"transpose", lower_transpose},
     {"permute_dims", lower_transpose},  {"swapaxes", lower_swapaxes},
     {"expand_dims", lower_expand},      {"squeeze", lower_squeeze},
-    {"flip", lower_flip},               {"roll", lower_roll},
+    {"flip", lower_flip},               {"fliplr", lower_fliplr},
+    {"flipud", lower_flipud},           {"moveaxis", lower_moveaxis},
+    {"matrix_transpose", lower_mt},     {"atleast_1d", lower_atleast_1d},
+    {"atleast_2d", lower_atleast_2d},
     {"take", front_lower_take},         {"broadcast_to", lower_broadcast_to},
     {"copy", lower_copy},
 };
