@@ -283,7 +283,7 @@ launch(FrontGraph *fg, const Trace *t, PyObject **reg, uint32_t ignored)
     if (!rt_plan_run(fg->plan, fg->arg, fg->result, &fg->binding, &opt, &faults, &st)) {
         return drop_all(fg, fg->nout, FRONT_REFUSED);
     }
-    if (faults.bits & ~ignored) {
+    if (faults.bits & (~ignored | fg->strict)) {
         return drop_all(fg, fg->nout, FRONT_FAULT);
     }
     if (!box_all(fg)) {

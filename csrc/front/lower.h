@@ -56,6 +56,7 @@ typedef struct {
     CcArgIn *arg, *result;              /* owned: room for a call */
     CcScalar *number;
     PyObject **made;
+    uint32_t strict; /* faults (CC_FAULT_*) with which a result is not NumPy's, ignored or not */
     bool busy; /* in a call: a weakref callback of a result may come here again */
 } FrontGraph;
 

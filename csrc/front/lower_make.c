@@ -232,7 +232,8 @@ lower_array(Lower *L, bool copies, FrontValue *out)
     FrontValue v;
 
     if (!front_args(L, copies ? "object dtype" : "a dtype", arg)
-            || !plain_options(L, arg[1], TAPE_NULL, TAPE_NULL) || result_dtype(L) == CC_DTYPE_NONE) {
+            || !plain_options(L, arg[1], TAPE_NULL, TAPE_NULL)
+            || result_dtype(L) == CC_DTYPE_NONE) {
         return front_no(L, "arguments that have no kernel");
     }
     int n = front_items(L, arg[0], item, MAKE_MAX_ITEMS);

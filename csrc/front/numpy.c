@@ -23,17 +23,18 @@ static int extobj_mask;
 
 /* Functions of numpy by name; the last ones make arrays out of shapes and numbers. */
 static const char *const pure_functions[] = {
-    "sum", "prod", "mean", "var", "std", "max", "min", "amax", "amin", "argmax", "argmin", "any",
-    "all", "cumsum", "cumprod", "ptp", "dot", "vdot", "inner", "outer", "einsum", "tensordot",
-    "reshape", "ravel", "transpose", "swapaxes", "moveaxis", "expand_dims", "squeeze",
-    "broadcast_to", "concatenate", "stack", "vstack", "hstack", "dstack", "column_stack", "split",
-    "array_split", "pad", "flip", "fliplr", "flipud", "roll", "rot90", "repeat", "tile", "where",
-    "clip", "round", "around", "take", "take_along_axis", "diff", "trace", "diagonal", "diag",
-    "tril", "triu", "zeros_like", "ones_like", "full_like", "empty_like", "atleast_1d",
-    "atleast_2d", "atleast_3d", "vsplit", "hsplit", "dsplit", "append", "rollaxis", "fix", "select",
-    "compress", "extract", "argwhere", "sinc", "cross", "kron", "count_nonzero", "sort", "argsort", "searchsorted", "nansum",
-    "real", "imag", "shape", "ndim", "size", "copy", "astype", "permute_dims", "matrix_transpose",
-    "interp", "array_equal", "allclose", "isclose", "bincount", "unique", "nonzero", "flatnonzero",
+    "sum", "prod", "mean", "var", "std", "max", "min", "amax", "amin", "argmax", "argmin",
+    "any", "all", "cumsum", "cumprod", "ptp", "dot", "vdot", "inner", "outer", "einsum",
+    "tensordot", "reshape", "ravel", "transpose", "swapaxes", "moveaxis", "expand_dims",
+    "squeeze", "broadcast_to", "concatenate", "stack", "vstack", "hstack", "dstack",
+    "column_stack", "split", "array_split", "pad", "flip", "fliplr", "flipud", "roll", "rot90",
+    "repeat", "tile", "where", "clip", "round", "around", "take", "take_along_axis", "diff",
+    "trace", "diagonal", "diag", "tril", "triu", "zeros_like", "ones_like", "full_like",
+    "empty_like", "atleast_1d", "atleast_2d", "atleast_3d", "vsplit", "hsplit", "dsplit",
+    "append", "rollaxis", "fix", "select", "compress", "extract", "argwhere", "sinc", "cross",
+    "kron", "count_nonzero", "sort", "argsort", "searchsorted", "nansum", "real", "imag",
+    "shape", "ndim", "size", "copy", "astype", "permute_dims", "matrix_transpose", "interp",
+    "array_equal", "allclose", "isclose", "bincount", "unique", "nonzero", "flatnonzero",
     "nan_to_num", "logspace", "meshgrid", "triu_indices", "tril_indices",
 };
 static const char *const fresh_functions[] = {

@@ -106,8 +106,9 @@ def test_kernels(ulp, text, table):
     assert lowered(text, ulp) == table[text]
 
 
-@pytest.mark.parametrize("form", ["F", "mixed", "strided", "negative", "broadcast", "0-d",
-                                  "scalar", "empty", "one"])
+@pytest.mark.parametrize(
+    "form", ["F", "mixed", "strided", "negative", "broadcast", "0-d", "scalar", "empty", "one"]
+)
 @pytest.mark.parametrize("ulp,text", ROWS, ids=[text for _, text in ROWS])
 def test_forms(ulp, text, form):
     for dtype in SOME:
