@@ -20,6 +20,7 @@ int front_setup(void); /* import NumPy's C API and resolve the tables; once at i
  * inlined for array operands. -1 with an exception. */
 int front_register(PyObject *function);
 bool front_is_registered(PyObject *obj);
+bool front_runs_whole(PyObject *obj); /* such a function, or one of the library's in Python */
 
 bool front_is_array(PyObject *obj); /* exact ndarray of a plain dtype (bool, int, float, complex) */
 bool front_is_scalar(PyObject *obj);    /* NumPy scalar of a plain dtype */

@@ -266,6 +266,10 @@ make_result(FrontGraph *fg, uint32_t k)
         return true;
     }
     fg->made[k] = make_array(fg, k);
+    if (fg->made[k] != NULL && out->wrapped) {
+        PyObject *view = PyArray_View((PyArrayObject *)fg->made[k], NULL, NULL);
+        Py_SETREF(fg->made[k], view);
+    }
     if (fg->made[k] == NULL) {
         return false;
     }
@@ -361,7 +365,7 @@ launch(FrontGraph *fg, const Trace *t, PyObject **reg, uint32_t ignored)
     if (!rt_plan_run(fg->plan, fg->arg, fg->result, &fg->binding, &opt, &faults, &st)) {
         return drop_all(fg, fg->nout, FRONT_REFUSED);
     }
-    if (faults.bits & ~ignored) {
+    if (faults.bits & (~ignored | fg->strict)) {
         return drop_all(fg, fg->nout, FRONT_FAULT);
     }
     if (!box_all(fg)) {

@@ -218,6 +218,7 @@ add_output(LowerTrace *lt, uint32_t reg)
         .reg = reg,
         .form = v->form,
         .order = v->order,
+        .wrapped = v->wrapped,
         .dtype = v->dtype,
         .hidden = array && lt->uses[reg] == lt->work[reg],
     };
@@ -225,15 +226,30 @@ add_output(LowerTrace *lt, uint32_t reg)
                                v->order == LAYOUT_F ? perm : NULL, &lt->L.st);
 }
 
+/* A float that has no place in an integer gives what the library's own instructions make of it. */
+static bool
+is_wild_cast(const CcGraph *g, CcRef r)
+{
+    if (g->node[r].op != CC_OP_CAST || cc_dtype_is_float((CcDtype)g->node[r].dtype)) {
+        return false;
+    }
+    return g->node[r].dtype != CC_DTYPE_BOOL
+        && cc_dtype_is_float((CcDtype)g->node[cc_args(g, r)[0]].dtype);
+}
+
 /* Every node that could raise is wanted for its flags. */
-static void
+static uint32_t
 mark_faults(const Lower *L, CcGraph *g)
 {
+    uint32_t strict = 0;
+
     for (CcRef r = 1; r < g->len; r++) {
         if (cc_node_faults(g, r) != 0 && !front_is_quiet(L, r)) {
             g->node[r].flags |= CC_NODE_FAULT;
+            strict |= is_wild_cast(g, r) ? CC_FAULT_INVALID : 0;
         }
     }
+    return strict;
 }
 
 static bool
@@ -244,7 +260,7 @@ make_plan(const Lower *L, FrontGraph *fg, CcStatus *st)
 #else
     PassOptions opt = {.verify = false};
 #endif
-    mark_faults(L, &fg->g);
+    fg->strict = mark_faults(L, &fg->g);
     if (!pass_run(&fg->g, pass_default, 0, &opt, st)) {
         return false;
     }

@@ -35,6 +35,7 @@ typedef struct {
     uint32_t reg;
     uint8_t form;                       /* TapeForm */
     uint8_t order;                      /* LAYOUT_C or LAYOUT_F */
+    bool wrapped;                       /* a view of the whole of an array that nobody else has */
     int16_t dtype;                      /* NumPy type number; arrays and scalars */
     bool hidden;                        /* an array that only rows of this tape read */
 } FrontOut;
@@ -65,6 +66,7 @@ typedef struct {
     CcScalar *number;
     PyObject **made;
     struct FrontPool *pool;             /* of the trace; memory of hidden results */
+    uint32_t strict; /* faults (CC_FAULT_*) with which a result is not NumPy's, ignored or not */
     bool busy; /* in a call: a weakref callback of a result may come here again */
 } FrontGraph;
 

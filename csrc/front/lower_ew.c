@@ -301,10 +301,10 @@ front_lower_cast(Lower *L, TapeRef a, int typenum, bool copy, FrontValue *out)
     if (!front_value(L, a, &v)) {
         return false;
     }
-    if (v.ref == 0 || (!copy && v.form == META_ARRAY && v.dtype == typenum)) {
-        return front_no(L, "a conversion that may give its operand");
-    }
     CcRef r = front_as(L, &v, front_dtype(typenum));
+    if (r == v.ref && r != 0 && !copy) {
+        return front_give(L, r, v.order, false, out);   /* the operand itself */
+    }
     return r != 0 && front_give(L, r, front_copy_order(L, &v), true, out);
 }
 

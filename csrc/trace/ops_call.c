@@ -411,10 +411,23 @@ call_residual(Recorder *r, RecCall *c)
 static void
 call_fix_arguments(Recorder *r, RecCall *c)
 {
-    rec_guard_func(r, c->ref[0], c->real[0]);
     for (Py_ssize_t i = 1; i <= c->n; i++) {
         if (!front_is_array(c->real[i]) && !front_is_scalar(c->real[i])) {
             c->ref[i] = rec_fix_tree(r, c->ref[i], c->real[i]);
+        }
+    }
+}
+
+/* Whether var() and std() warn depends on it: what was judged is what will be. */
+static void
+call_fix_ddof(Recorder *r, RecCall *c)
+{
+    Py_ssize_t nkw = c->kwnames == NULL ? 0 : PyTuple_GET_SIZE(c->kwnames);
+
+    for (Py_ssize_t i = 0; i < nkw; i++) {
+        Py_ssize_t at = 1 + c->n - nkw + i;
+        if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(c->kwnames, i), "ddof") == 0) {
+            c->ref[at] = rec_fix_value(r, c->ref[at], c->real[at]);
         }
     }
 }
@@ -425,8 +438,13 @@ call_array(Recorder *r, RecCall *c, FrontKind kind)
     PyObject *res;
     TapeRef out;
 
+    if (front_runs_whole(c->real[0])) {
+        rec_guard_func(r, c->ref[0], c->real[0]);
+    }
     if (front_is_registered(c->real[0])) {
         call_fix_arguments(r, c);
+    } else {
+        call_fix_ddof(r, c);
     }
     RecStatus st = rec_pure(r, kind == FRONT_ARRAY ? TAPE_NODE : TAPE_PCALL, DO_CALL, 0, c->real,
                             c->ref, (uint32_t)c->n + 1, c->kwnames, c->pop, &res, &out);
