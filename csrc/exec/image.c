@@ -211,6 +211,60 @@ done:
     return res;
 }
 
+/* An abstract class refuses new instances; this one is as old as the call that made it. */
+static PyObject *
+build_object(const Build *b, const TapeVirt *v)
+{
+    PyTypeObject *cls = (PyTypeObject *)act_get(b->act, b->act->t->opnd[v->first]);
+    unsigned long abstract = cls->tp_flags & Py_TPFLAGS_IS_ABSTRACT;
+    PyObject *none = PyTuple_New(0), *obj = NULL;
+
+    if (none != NULL) {
+        cls->tp_flags &= ~Py_TPFLAGS_IS_ABSTRACT;
+        obj = PyBaseObject_Type.tp_new(cls, none, NULL);
+        cls->tp_flags |= abstract;
+        Py_DECREF(none);
+    }
+    return obj;
+}
+
+/* Into the instance's own attributes, whatever its class holds under the name by now. */
+static bool
+put_own(PyObject *obj, PyObject *name, PyObject *value)
+{
+    PyObject *d = _PyType_Lookup(Py_TYPE(obj), name);
+
+    if (d == NULL || Py_TYPE(d)->tp_descr_set == NULL) {
+        return PyObject_GenericSetAttr(obj, name, value) == 0;
+    }
+    PyObject *dict = PyObject_GenericGetDict(obj, NULL);
+    bool ok = dict != NULL && PyDict_SetItem(dict, name, value) == 0;
+    Py_XDECREF(dict);
+    return ok;
+}
+
+static bool
+fill_object(Build *b, const TapeVirt *v, PyObject *obj)
+{
+    for (uint32_t i = 1; i < v->nfields; i += 2) {
+        PyObject *where = act_get(b->act, b->act->t->opnd[v->first + i]);
+        PyObject *value = field(b, v, i + 1);
+        if (value == NULL) {
+            return false;
+        }
+        if (PyLong_Check(where)) {
+            *(PyObject **)((char *)obj + PyLong_AsSsize_t(where)) = value;
+            continue;
+        }
+        bool ok = put_own(obj, where, value);
+        Py_DECREF(value);
+        if (!ok) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static PyObject *
 build_virt(Build *b, const TapeVirt *v)
 {
@@ -235,6 +289,9 @@ build_virt(Build *b, const TapeVirt *v)
         break;
     case VIRT_FUNCTION:
         obj = build_function(b, v);
+        break;
+    case VIRT_OBJECT:
+        obj = build_object(b, v);
         break;
     case VIRT_SEQITER:
         obj = build_iter(b, v);
@@ -261,6 +318,8 @@ build_virt(Build *b, const TapeVirt *v)
         ok = fill_list(b, v, obj);
     } else if (v->kind == VIRT_DICT) {
         ok = fill_dict(b, v, obj);
+    } else if (v->kind == VIRT_OBJECT) {
+        ok = fill_object(b, v, obj);
     } else if (v->kind == VIRT_FUNCTION) {
         ok = fill_function(b, v, obj);
     } else if (v->kind == VIRT_CELL && b->act->t->opnd[v->first] != TAPE_NULL) {

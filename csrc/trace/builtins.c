@@ -515,7 +515,7 @@ list_append(Recorder *r, const BuiltinCall *c, bool *handled)
     if (rec_grad_fixed(r, c->ref[0])) {
         return rec_stop(r, CC_REASON_EFFECT, "list.append");
     }
-    if (v != NULL) {
+    if (v != NULL && !rec_reaches(r, c->ref[1], c->ref[0])) {
         if (PyList_Append(c->real[0], c->real[1]) < 0) {
             return REC_ERROR;
         }

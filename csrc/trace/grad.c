@@ -341,7 +341,7 @@ push_function(Recorder *r, RecGrad *gr, const RecCall *c, PyObject *f)
         in.ref[at] = tree == Py_None ? c->ref[at] : tree_ref(r, tree, gr->leaf);
     }
     rec_call_resolve(r, &in);
-    return rec_call_may_inline(r, &in) ? rec_call_push(r, &in, 0) : 0;
+    return rec_call_may_inline(r, &in) ? rec_call_push(r, &in, 0, CONT_CALL) : 0;
 }
 
 bool

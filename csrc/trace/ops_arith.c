@@ -339,6 +339,9 @@ store_item(Recorder *r, PyObject *const *real, const TapeRef *ref, int pop)
     if (rec_grad_fixed(r, ref[0])) {
         return rec_stop(r, CC_REASON_EFFECT, "a store");
     }
+    if (v != NULL && rec_reaches(r, ref[2], ref[0])) {
+        v = NULL;
+    }
     if (v != NULL && v->kind == VIRT_DICT
             && (PyUnicode_CheckExact(real[1]) || PyLong_CheckExact(real[1]))) {
         TapeRef key = rec_fix_value(r, ref[1], real[1]);

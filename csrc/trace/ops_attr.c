@@ -80,21 +80,6 @@ attr_bound(Recorder *r, PyObject *func, TapeRef fref, PyObject *self, TapeRef sr
     return REC_OK;
 }
 
-/* What the class of `obj` holds under a special name stays as it is. */
-static void
-guard_special(Recorder *r, PyObject *obj, const char *special)
-{
-    PyObject *name = PyUnicode_InternFromString(special);
-
-    if (name == NULL) {
-        PyErr_Clear();
-        r->broken = true;
-        return;
-    }
-    rec_guard_type_attr(r, Py_TYPE(obj), name, _PyType_Lookup(Py_TYPE(obj), name));
-    Py_DECREF(name);
-}
-
 /* Whatever a class holds under a name, bound to nothing, to `self` or to the class. */
 static RecStatus
 attr_from_class(Recorder *r, PyTypeObject *tp, PyObject *name, PyObject *d, bool method,
@@ -145,7 +130,7 @@ attr_from_class(Recorder *r, PyTypeObject *tp, PyObject *name, PyObject *d, bool
     if (Py_TYPE(d)->tp_descr_get == NULL) {
         TapeRef dref = rec_load_type_attr(r, tp, name, d);
         rec_guard_type(r, dref, d);     /* it is no descriptor, and its class does not become one */
-        guard_special(r, d, "__get__");
+        rec_guard_special(r, Py_TYPE(d), "__get__");
         put_attr_steal(r, Py_NewRef(d), dref, method);
         return REC_OK;
     }
@@ -184,13 +169,18 @@ attr_slot(Recorder *r, PyTypeObject *tp, PyObject *name, PyObject *d, bool metho
         return attr_residual(r, name, method);
     }
     rec_guard_type_attr(r, tp, name, d);
-    TapeRef ref = rec_load(r, TAPE_LDSLOT, 0, rec_peek(r, 0), TAPE_NULL, (uint32_t)m->offset, v);
+    TapeRef ref = rec_peek(r, 0), of = ref;
+    if (!rec_is_virt(r, of, VIRT_OBJECT)) {
+        ref = rec_load(r, TAPE_LDSLOT, 0, of, TAPE_NULL, (uint32_t)m->offset, v);
+    } else if (!rec_instance_get(r, of, NULL, m->offset, &ref)) {
+        r->broken = true;
+    }
     put_attr_steal(r, Py_NewRef(v), ref, method);
     return REC_OK;
 }
 
-static bool
-has_dict(PyTypeObject *tp)
+bool
+rec_has_dict(PyTypeObject *tp)
 {
     return tp->tp_dictoffset != 0 || (tp->tp_flags & Py_TPFLAGS_MANAGED_DICT) != 0;
 }
@@ -205,7 +195,7 @@ attr_generic(Recorder *r, PyObject *name, bool method)
     bool data = d != NULL && Py_TYPE(d)->tp_descr_set != NULL;
 
     rec_guard_type(r, ref, obj);
-    guard_special(r, obj, "__getattribute__");
+    rec_guard_special(r, tp, "__getattribute__");
     if (data && Py_IS_TYPE(d, &PyProperty_Type)) {
         return attr_property(r, tp, name, d, method);
     }
@@ -215,17 +205,21 @@ attr_generic(Recorder *r, PyObject *name, bool method)
     if (data) {
         return attr_residual(r, name, method);
     }
-    PyObject *own = has_dict(tp) ? py_instance_attr_borrow(obj, name) : NULL;
+    PyObject *own = rec_has_dict(tp) ? py_instance_attr_borrow(obj, name) : NULL;
     if (own != NULL) {
         Py_INCREF(own);
         rec_guard_type_attr(r, tp, name, d);
         if (d != NULL && (Py_TYPE(d)->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
             rec_guard_type(r, rec_load_type_attr(r, tp, name, d), d);
-            guard_special(r, d, "__set__");     /* or it would hide the instance's own */
-            guard_special(r, d, "__delete__");
+            rec_guard_special(r, Py_TYPE(d), "__set__");     /* or it would hide the instance's own */
+            rec_guard_special(r, Py_TYPE(d), "__delete__");
         }
-        TapeRef out =
-            rec_load(r, TAPE_LDATTR, 0, ref, TAPE_NULL, TAPE_INDEX(rec_const(r, name)), own);
+        TapeRef out;
+        if (!rec_is_virt(r, ref, VIRT_OBJECT)) {
+            out = rec_load(r, TAPE_LDATTR, 0, ref, TAPE_NULL, TAPE_INDEX(rec_const(r, name)), own);
+        } else if (!rec_instance_get(r, ref, name, 0, &out)) {
+            r->broken = true;           /* the description and the instance disagree */
+        }
         out = rec_grad_attr(r, obj, name, own, out);
         put_attr_steal(r, own, out, method);
         return REC_OK;
@@ -233,7 +227,7 @@ attr_generic(Recorder *r, PyObject *name, bool method)
     if (d == NULL) {
         return attr_residual(r, name, method);
     }
-    if (has_dict(tp)) {
+    if (rec_has_dict(tp)) {
         rec_guard_no_attr(r, ref, name);
     }
     Py_INCREF(d);
@@ -300,6 +294,10 @@ rec_attr(Recorder *r, PyObject *name, bool method)
     TapeRef ref = rec_peek(r, 0);
     PyTypeObject *tp = Py_TYPE(obj);
 
+    if (rec_is_virt(r, ref, VIRT_OBJECT)) {
+        return finds_generically(tp) ? attr_generic(r, name, method)
+                                     : attr_residual(r, name, method);
+    }
     if (rec_virt_of(r, ref) != NULL || front_is_array(obj) || front_is_scalar(obj)) {
         PyObject *d = _PyType_Lookup(tp, name);
         rec_guard_pure(r, ref, obj);    /* which method it is depends on the type */
@@ -352,14 +350,24 @@ rec_op_store_attr(Recorder *r, int oparg)
     PyObject *name = name_at(r, oparg);
     PyObject *real[3] = {rec_real(r, 0), name, rec_real(r, 1)}, *none;
     TapeRef ref[3] = {rec_peek(r, 0), rec_const(r, name), rec_peek(r, 1)}, out;
+    bool handled;
 
     if (r->grad == NULL && Py_TYPE(real[0])->tp_setattro == PyObject_GenericSetAttr
             && rec_loaded(r, TAPE_LDATTR, ref[0], TAPE_NULL, TAPE_INDEX(ref[1]), ref[2])) {
-        guard_special(r, real[0], "__setattr__");       /* x.a += array stores what is there */
+        /* x.a += array stores what is there */
+        rec_guard_special(r, Py_TYPE(real[0]), "__setattr__");
         rec_pop(r, 2);
         return REC_OK;
     }
-    RecStatus st = rec_residual(r, DO_SETATTR, 0, real, ref, 3, NULL, 2, 0, &none, &out);
+    RecStatus st =
+        rec_instance_store(r, real[0], ref[0], name, real[2], ref[2], false, &handled);
+    if (handled || st != REC_OK) {
+        if (st == REC_OK) {
+            rec_pop(r, 2);
+        }
+        return st;
+    }
+    st = rec_residual(r, DO_SETATTR, 0, real, ref, 3, NULL, 2, 0, &none, &out);
 
     if (st == REC_OK) {
         Py_DECREF(none);

@@ -292,8 +292,8 @@ rec_op_return_const(Recorder *r, int oparg)
 
 /* -- Calls ------------------------------------------------------------------------------------ */
 
-static void
-call_insert_self(RecCall *c, PyObject *self, TapeRef ref)
+void
+rec_call_insert(RecCall *c, PyObject *self, TapeRef ref)
 {
     for (Py_ssize_t i = c->n; i >= 1; i--) {
         c->real[i + 1] = c->real[i];
@@ -325,7 +325,7 @@ call_unbind(Recorder *r, RecCall *c)
     }
     c->real[0] = PyMethod_GET_FUNCTION(m);
     c->ref[0] = func;
-    call_insert_self(c, PyMethod_GET_SELF(m), self);
+    rec_call_insert(c, PyMethod_GET_SELF(m), self);
 }
 
 /* An object whose class defines __call__ as a Python function. */
@@ -336,7 +336,7 @@ call_object(Recorder *r, RecCall *c)
     PyTypeObject *tp = Py_TYPE(obj);
 
     if (!(tp->tp_flags & Py_TPFLAGS_HEAPTYPE) || PyType_Check(obj) || c->n >= REC_CALL_MAX
-            || rec_virt_of(r, c->ref[0]) != NULL) {
+            || (rec_virt_of(r, c->ref[0]) != NULL && !rec_is_virt(r, c->ref[0], VIRT_OBJECT))) {
         return;
     }
     PyObject *name = PyUnicode_InternFromString("__call__");
@@ -346,7 +346,7 @@ call_object(Recorder *r, RecCall *c)
         rec_guard_type(r, self, obj);
         c->ref[0] = rec_load_type_attr(r, tp, name, d);
         c->real[0] = d;
-        call_insert_self(c, obj, self);
+        rec_call_insert(c, obj, self);
     }
     Py_XDECREF(name);
     PyErr_Clear();
@@ -477,10 +477,10 @@ rec_call_resolve(Recorder *r, RecCall *c)
 }
 
 int
-rec_call_push(Recorder *r, const RecCall *c, int pop)
+rec_call_push(Recorder *r, const RecCall *c, int pop, FrameCont cont)
 {
     return push_callee(r, (PyFunctionObject *)c->real[0], c->ref[0], c->real + 1, c->ref + 1, c->n,
-                       c->kwnames, pop, CONT_CALL, 0);
+                       c->kwnames, pop, cont, 0);
 }
 
 bool
@@ -516,9 +516,15 @@ call_plan(Recorder *r, RecCall *c)
         if (front_update(DO_CALL, 0, c->real, (uint32_t)c->n + 1, c->kwnames, &up)) {
             return call_update(r, c, &up);
         }
+        if (PyType_Check(c->real[0])) {
+            st = rec_instance_make(r, c, &handled);
+            if (handled || st != REC_OK) {
+                return st;
+            }
+        }
     }
     if (rec_call_may_inline(r, c)) {
-        int done = rec_call_push(r, c, c->pop);
+        int done = rec_call_push(r, c, c->pop, CONT_CALL);
         if (done != 0) {
             return done > 0 ? REC_OK : REC_ERROR;
         }

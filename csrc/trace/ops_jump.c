@@ -34,19 +34,9 @@ is_always_true(PyTypeObject *tp)
 static void
 guard_no_truth(Recorder *r, TapeRef ref, PyObject *real)
 {
-    static const char *const special[2] = {"__bool__", "__len__"};
-
     rec_guard_type(r, ref, real);
-    for (int i = 0; i < 2; i++) {
-        PyObject *name = PyUnicode_InternFromString(special[i]);
-        if (name == NULL) {
-            PyErr_Clear();
-            r->broken = true;
-            return;
-        }
-        rec_guard_type_attr(r, Py_TYPE(real), name, NULL);
-        Py_DECREF(name);
-    }
+    rec_guard_special(r, Py_TYPE(real), "__bool__");
+    rec_guard_special(r, Py_TYPE(real), "__len__");
 }
 
 /* Unknown code decides: the truth replaces the object on the stack, so that it is asked once. */
@@ -85,7 +75,7 @@ rec_branch(Recorder *r, bool *outcome)
         if (TAPE_KIND(ref) == TAPE_REG && builtin) {
             rec_guard_type(r, ref, real);
             rec_guard_truth(r, ref, *outcome);
-        } else if (TAPE_KIND(ref) == TAPE_REG) {
+        } else if (TAPE_KIND(ref) == TAPE_REG || rec_is_virt(r, ref, VIRT_OBJECT)) {
             guard_no_truth(r, ref, real);
         }
         return REC_OK;

@@ -247,6 +247,8 @@ void rec_virt_touch(Recorder *r, RecVirt *v);   /* its fields were changed */
 TapeRef rec_materialise(Recorder *r,
                         TapeRef ref); /* a register or constant for it; NULL stays NULL */
 uint32_t rec_virt_row(Recorder *r, uint32_t id);
+bool rec_reaches(Recorder *r, TapeRef from, TapeRef to);        /* through virtual objects */
+void rec_lost(Recorder *r, TapeRef ref);        /* a virtual object holds it no more */
 void rec_foreign_ref(Recorder *r, TapeRef ref); /* foreign code can reach it now */
 
 /* -- emit.c: rows, transactions, snapshots ------------------------------------------- */
@@ -339,6 +341,18 @@ void rec_memory_shown(Recorder *r, TapeRef ref);        /* other registers may c
 bool rec_is_own_part(Recorder *r, TapeRef target, TapeRef key, TapeRef value);
 void rec_memory_flush(Recorder *r);     /* the transaction ends: its guard, nothing is pending */
 
+/* -- instance.c -------------------------------------------------------------------------- */
+
+bool rec_has_dict(PyTypeObject *tp);    /* ops_attr.c: its instances have a dict */
+void rec_guard_special(Recorder *r, PyTypeObject *tp, const char *special);
+/* An instance of an ordinary class, its __init__ inlined; `handled` false: not possible. */
+RecStatus rec_instance_make(Recorder *r, const RecCall *c, bool *handled);
+/* Store into a virtual instance; `raw`: as object.__setattr__ does. The operands stay. */
+RecStatus rec_instance_store(Recorder *r, PyObject *obj, TapeRef ref, PyObject *name,
+                             PyObject *value, TapeRef vref, bool raw, bool *handled);
+/* The own attribute (or, without name, the slot at the offset) of a virtual instance. */
+bool rec_instance_get(Recorder *r, TapeRef obj, PyObject *name, Py_ssize_t offset, TapeRef *res);
+
 /* -- operations -------------------------------------------------------------------------- */
 
 /* A pure operation on these operands (PCALL or NODE by phase): runs it, gives value and ref. */
@@ -366,7 +380,8 @@ RecStatus rec_operate(Recorder *r, CallKind kind, uint32_t oparg, PyObject *cons
  * function (1 done, 0 not possible, -1 an exception) that leaves `pop` operands. */
 void rec_call_resolve(Recorder *r, RecCall *c);
 bool rec_call_may_inline(Recorder *r, const RecCall *c);
-int rec_call_push(Recorder *r, const RecCall *c, int pop);
+int rec_call_push(Recorder *r, const RecCall *c, int pop, FrameCont cont);
+void rec_call_insert(RecCall *c, PyObject *self, TapeRef ref);  /* in front of the arguments */
 RecStatus rec_call(Recorder *r, int nargs, PyObject *kwnames,
                    int extra_pop); /* the stack holds callable and arguments in CPython's order */
 RecStatus rec_call_function(Recorder *r, PyObject *func, TapeRef func_ref, PyObject *const *real,

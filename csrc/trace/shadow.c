@@ -265,6 +265,10 @@ build_virt(Recorder *r, TapeRef ref)
         return TAPE_NULL;
     }
     rec_reg(r, reg)->type = virt_type[r->virt[id].kind];
+    if (r->virt[id].kind == VIRT_OBJECT) {
+        rec_reg(r, reg)->type = (PyTypeObject *)rec_konst_borrow(r, r->virt[id].field[0]);
+        rec_reg(r, reg)->type_epoch = r->epoch;
+    }
     r->virt[id].real = reg;
     r->virt_gen++;
     return reg;
@@ -284,6 +288,34 @@ rec_materialise(Recorder *r, TapeRef ref)
     }
     r->nlate = 0;
     return r->broken ? TAPE_NULL : res;
+}
+
+static bool
+reaches(Recorder *r, TapeRef from, TapeRef to)
+{
+    from = rec_ref(r, from);
+    if (TAPE_KIND(from) != TAPE_VIRT || from == to) {
+        return from == to;
+    }
+    RecVirt *v = &r->virt[TAPE_INDEX(from)];
+    if (v->mark == r->walk) {
+        return false;
+    }
+    v->mark = r->walk;
+    for (uint32_t i = 0; i < v->nfields; i++) {
+        if (reaches(r, v->field[i], to)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Virtual objects are built inside out, so none may hold itself, but for cells. */
+bool
+rec_reaches(Recorder *r, TapeRef from, TapeRef to)
+{
+    r->walk++;
+    return reaches(r, from, rec_ref(r, to));
 }
 
 static void
@@ -359,6 +391,12 @@ slot_lost(Recorder *r, TapeRef ref)
     }
     rec_reg(r, ref)->foreign = false;
     r->drop[r->ndrop++] = ref;
+}
+
+void
+rec_lost(Recorder *r, TapeRef ref)
+{
+    slot_lost(r, ref);
 }
 
 TapeRef
