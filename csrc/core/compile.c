@@ -203,6 +203,9 @@ take_trace(CoreOwner *own, Recorder *r, PyObject **signal)
         if (own->backend != CORE_EAGER) {
             front_lower(t);
         }
+        if (own->backend == CORE_CUSTOM) {
+            core_ask_backend(own, t);
+        }
         if (own->backend == CORE_C && core_give_bodies(own, t) < 0) {
             *signal = py_exc_take();
         }

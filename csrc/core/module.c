@@ -73,7 +73,7 @@ core_exec(PyObject *module)
 
     if (core_config_setup(module) < 0 || tape_call_setup() < 0 || front_setup() < 0
             || py_frame_setup(PyModule_GetDict(module)) < 0 || core_callable_setup(module) < 0
-            || core_kernels_setup(module) < 0) {
+            || core_kernels_setup(module) < 0 || core_graph_setup(module) < 0) {
         return -1;
     }
     state->testing = PyModule_Create(&testing_module);
@@ -91,6 +91,7 @@ core_traverse(PyObject *module, visitproc visit, void *arg)
     if (state != NULL) {
         Py_VISIT(state->testing);
         Py_VISIT(state->callable_type);
+        Py_VISIT(state->graph_type);
         Py_VISIT(state->is_compiling);
         Py_VISIT(state->graph_break);
         Py_VISIT(state->break_type);
@@ -107,6 +108,7 @@ core_clear(PyObject *module)
     if (state != NULL) {
         Py_CLEAR(state->testing);
         Py_CLEAR(state->callable_type);
+        Py_CLEAR(state->graph_type);
         Py_CLEAR(state->is_compiling);
         Py_CLEAR(state->graph_break);
         Py_CLEAR(state->break_type);

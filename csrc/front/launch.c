@@ -1,7 +1,8 @@
 /* front/launch.c - run a graph: operands from registers, memory for results from NumPy, boxing.
  *
  * Nothing is changed until the work is done: a graph that refuses its inputs or finds a fault
- * leaves the registers as they were. Runs no Python code but destructors of what registers held. */
+ * leaves the registers as they were. Runs no Python code but destructors of what registers held and
+ * the functions of a backend of the program's. */
 #include "npy.h"
 
 #include "lower.h"
@@ -362,7 +363,9 @@ launch(FrontGraph *fg, const Trace *t, PyObject **reg, uint32_t ignored)
             return drop_all(fg, k, FRONT_REFUSED);
         }
     }
-    if (!rt_plan_run(fg->plan, fg->arg, fg->result, &fg->binding, &opt, &faults, &st)) {
+    if (fg->custom != NULL && front_run_custom(fg, t, reg)) {
+        opt.threads = 1;
+    } else if (!rt_plan_run(fg->plan, fg->arg, fg->result, &fg->binding, &opt, &faults, &st)) {
         return drop_all(fg, fg->nout, FRONT_REFUSED);
     }
     if (faults.bits & (~ignored | fg->strict)) {

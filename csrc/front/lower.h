@@ -66,6 +66,7 @@ typedef struct {
     CcScalar *number;
     PyObject **made;
     struct FrontPool *pool;             /* of the trace; memory of hidden results */
+    PyObject *custom;                   /* of a backend of the program's; pinned by the trace */
     uint32_t strict; /* faults (CC_FAULT_*) with which a result is not NumPy's, ignored or not */
     bool busy; /* in a call: a weakref callback of a result may come here again */
 } FrontGraph;
@@ -106,6 +107,15 @@ typedef enum { FRONT_RAN, FRONT_REFUSED, FRONT_FAULT } FrontRan;
 /* Run a graph on these registers. REFUSED: the inputs are not as recorded; FAULT: an error that the
  * mask `ignored` (CC_FAULT_* bits) does not cover. Then no register has changed. No exception. */
 FrontRan front_launch(FrontGraph *fg, const Trace *t, PyObject **reg, uint32_t ignored);
+
+/* -- run_graph.c ---------------------------------------------------------------------- */
+
+/* A graph on objects: a tuple of new arrays and NumPy scalars; NULL with an exception. */
+PyObject *front_run_objects(const CcGraph *g, const CcPlan *plan, PyObject *const *in, uint32_t n);
+PyObject *front_example(const FrontIn *in);     /* of an input's type, zeros or ones */
+/* The function in place of a graph whose results are made and bound. False: it failed, which was
+ * said, and is not asked again. */
+bool front_run_custom(FrontGraph *fg, const Trace *t, PyObject **reg);
 
 bool front_int_fits(CcDtype dt, int64_t value);         /* as a value of this integer dtype */
 
