@@ -211,6 +211,45 @@ bi_bool(Recorder *r, const BuiltinCall *c, bool *handled)
     return bi_convert(r, c, handled);
 }
 
+/* getattr(obj, "name"[, default]) where no code of the program's runs. */
+static RecStatus
+bi_getattr(Recorder *r, const BuiltinCall *c, bool *handled)
+{
+    PyObject *real = NULL;
+    TapeRef out = TAPE_NULL;
+
+    if ((c->n != 2 && c->n != 3) || c->kwnames != NULL || !PyUnicode_CheckExact(c->real[1])) {
+        return REC_OK;
+    }
+    RecAttr found = rec_attr_look(r, c->real[0], c->ref[0], c->real[1], &real, &out);
+    if (found == REC_ATTR_UNKNOWN || (found == REC_ATTR_ABSENT && c->n == 2)) {
+        return REC_OK;
+    }
+    rec_fix_value(r, c->ref[1], c->real[1]);
+    return found == REC_ATTR_FOUND ? give(r, c, real, out, handled)
+                                   : give(r, c, Py_NewRef(c->real[2]), c->ref[2], handled);
+}
+
+static RecStatus
+bi_hasattr(Recorder *r, const BuiltinCall *c, bool *handled)
+{
+    PyObject *real = NULL;
+    TapeRef out;
+
+    if (c->n != 2 || c->kwnames != NULL || !PyUnicode_CheckExact(c->real[1])) {
+        return REC_OK;
+    }
+    RecAttr found = rec_attr_look(r, c->real[0], c->ref[0], c->real[1], &real, &out);
+    if (found == REC_ATTR_UNKNOWN) {
+        return REC_OK;
+    }
+    rec_fix_value(r, c->ref[1], c->real[1]);
+    Py_XDECREF(real);
+    PyErr_Clear();
+    PyObject *res = found == REC_ATTR_FOUND ? Py_True : Py_False;
+    return give(r, c, Py_NewRef(res), rec_const(r, res), handled);
+}
+
 /* -- Sequences of known items ------------------------------------------------------------- */
 
 /* Those of a dict or of a virtual view of one. */
@@ -458,6 +497,7 @@ static const struct {
     BuiltinFn fn;
 } by_name[] = {
     {"len", bi_len},     {"isinstance", bi_isinstance},
+    {"getattr", bi_getattr}, {"hasattr", bi_hasattr},
     {"abs", bi_convert}, {"round", bi_convert},
     {"min", bi_plain},   {"max", bi_plain},
     {"pow", bi_plain},   {"divmod", bi_plain},

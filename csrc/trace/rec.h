@@ -393,6 +393,11 @@ RecStatus rec_builtin(Recorder *r, PyObject *callable, PyObject *const *real, co
 TapeRef rec_dict_item(Recorder *r, PyObject *dict, TapeRef ref, PyDictPart part, Py_ssize_t i);
 bool rec_keys_known(Recorder *r, TapeRef ref, PyObject *dict);
 RecStatus rec_attr(Recorder *r, PyObject *name, bool method);
+/* What getattr(obj, name) would find: FOUND gives a new reference (NULL with an exception) and a
+ * ref. */
+typedef enum { REC_ATTR_UNKNOWN, REC_ATTR_FOUND, REC_ATTR_ABSENT } RecAttr;
+RecAttr rec_attr_look(Recorder *r, PyObject *obj, TapeRef ref, PyObject *name, PyObject **real,
+                      TapeRef *out);
 RecStatus rec_branch(Recorder *r, bool *outcome); /* truth of the top of the stack, which stays */
 RecStatus rec_backward(Recorder *r, int target);        /* a jump back to a loop head */
 RecStatus rec_at_head(Recorder *r);     /* before an instruction: is it an ancestor's loop head? */
