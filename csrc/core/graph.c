@@ -92,16 +92,21 @@ static PyGetSetDef graph_getset[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-PyDoc_STRVAR(graph_doc,
-             "Graph(text, /)\n--\n\n"
-             "Array work as a graph. str() is its text form; a call with the inputs (arrays of the\n"
-             "dtype and rank of each parameter, numbers for scalars) runs it on the interpreter and\n"
-             "gives a tuple of new arrays and NumPy scalars. Raises TypeError and ValueError for\n"
-             "inputs that do not fit.");
+PyDoc_STRVAR(
+    graph_doc,
+    "Graph(text, /)\n--\n\n"
+    "Array work as a graph. str() is its text form; a call with the inputs (arrays of the\n"
+    "dtype and rank of each parameter, numbers for scalars) runs it on the interpreter and\n"
+    "gives a tuple of new arrays and NumPy scalars. Raises TypeError and ValueError for\n"
+    "inputs that do not fit.");
 
 static PyType_Slot graph_slots[] = {
-    {Py_tp_doc, (void *)graph_doc},   {Py_tp_new, graph_new},     {Py_tp_dealloc, graph_dealloc},
-    {Py_tp_call, graph_call},         {Py_tp_str, graph_str},     {Py_tp_getset, graph_getset},
+    {Py_tp_doc, (void *)graph_doc},
+    {Py_tp_new, graph_new},
+    {Py_tp_dealloc, graph_dealloc},
+    {Py_tp_call, graph_call},
+    {Py_tp_str, graph_str},
+    {Py_tp_getset, graph_getset},
     {0, NULL},
 };
 
@@ -118,10 +123,12 @@ core_graph_setup(PyObject *module)
     CoreState *state = core_state(module);
 
     state->graph_type = PyType_FromModuleAndSpec(module, &graph_spec, NULL);
-    return state->graph_type == NULL ? -1 : PyModule_AddObjectRef(module, "Graph", state->graph_type);
+    return state->graph_type == NULL ? -1
+                                     : PyModule_AddObjectRef(module, "Graph", state->graph_type);
 }
 
-/* -- A backend of the program's ------------------------------------------------------------------ */
+/* -- A backend of the program's ------------------------------------------------------------------
+ */
 
 static PyObject *
 graph_object(const CoreState *state, const CcGraph *g)

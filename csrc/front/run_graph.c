@@ -27,10 +27,11 @@ number_in(PyObject *obj, CcDtype dt, CcScalar *out)
 static PyObject *
 array_in(PyObject *obj, const CcNode *node, CcLayout layout)
 {
-    int num = front_typenum((CcDtype)node->dtype), flags = NPY_ARRAY_BEHAVED_NS & ~NPY_ARRAY_WRITEABLE;
+    int num = front_typenum((CcDtype)node->dtype),
+        flags = NPY_ARRAY_BEHAVED_NS & ~NPY_ARRAY_WRITEABLE;
 
-    if (!PyArray_Check(obj) || PyArray_TYPE((PyArrayObject *)obj) != num
-            || PyArray_NDIM((PyArrayObject *)obj) != node->ndim) {
+    if (!PyArray_Check(obj) || PyArray_TYPE((PyArrayObject *)obj) != num ||
+        PyArray_NDIM((PyArrayObject *)obj) != node->ndim) {
         PyErr_Format(PyExc_TypeError, "expected an array of %s with %d dimensions",
                      cc_dtype_info[node->dtype].text, node->ndim);
         return NULL;
@@ -175,7 +176,8 @@ copy_result(PyObject *given, const CcOutShape *shape, void *data, PyObject *arra
     if (ok && array != NULL) {
         ok = PyArray_CopyInto((PyArrayObject *)array, (PyArrayObject *)a) == 0;
     } else if (ok) {
-        memcpy(data, PyArray_DATA((PyArrayObject *)a), (size_t)PyArray_ITEMSIZE((PyArrayObject *)a));
+        memcpy(data, PyArray_DATA((PyArrayObject *)a),
+               (size_t)PyArray_ITEMSIZE((PyArrayObject *)a));
     }
     Py_XDECREF(a);
     return ok;
