@@ -61,7 +61,8 @@ class _Walk:
             return {k: self.tree(v) for k, v in value.items()}
         if type(value) in (list, tuple):
             self.names.append((type(value).__name__, len(value)))
-            return type(value)([self.tree(v) for v in value])
+            items = [self.tree(v) for v in value]
+            return items if type(value) is list else tuple(items)
         self.names.append("leaf")
         return self.leaf(value)
 
