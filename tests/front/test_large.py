@@ -1,4 +1,4 @@
-"""Arrays longer than the blocks of kernels: reductions by rows and columns, copies of short rows."""
+"""Arrays longer than the blocks of kernels: reductions both ways, copies of short rows."""
 
 import numpy as np
 import pytest
