@@ -39,7 +39,7 @@ rec_memory_shown(Recorder *r, TapeRef ref)
 {
     TapeRef root = root_of(r, ref);
 
-    rec_reg(r, root)->own = false;
+    rec_reg(r, root)->own &= tape_drops(r->t, CC_DROP_SHOWN);
 }
 
 static bool
@@ -320,6 +320,9 @@ read_operands(Recorder *r, TapeRef *a, uint32_t n, uint32_t skip, bool values)
 {
     uint32_t which;
 
+    if (tape_drops(r->t, CC_DROP_PENDING)) {
+        return;
+    }
     for (uint32_t i = 0; i < n && r->npending > 0 && !r->broken; i++) {
         if (a[i] == TAPE_NULL || i == skip) {
             continue;
