@@ -320,9 +320,6 @@ read_operands(Recorder *r, TapeRef *a, uint32_t n, uint32_t skip, bool values)
 {
     uint32_t which;
 
-    if (tape_drops(r->t, CC_DROP_PENDING)) {
-        return;
-    }
     for (uint32_t i = 0; i < n && r->npending > 0 && !r->broken; i++) {
         if (a[i] == TAPE_NULL || i == skip) {
             continue;

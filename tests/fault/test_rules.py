@@ -12,7 +12,8 @@ CODE = "import sys; from tests.fault.rules import main; main(sys.argv[1:])"
 PROGRAMS = {
     "flush": ["print_array_written_before_and_after", "view_of_bits"],
     "overlap": ["two_arguments", "argument_or_global"],
-    "pending": ["in_place_operators", "mask_two_dimensional"],
+    "forward": ["in_place_operators", "mask_two_dimensional"],
+    "early": ["write_then_bad_place"],
     "shown": ["pieces_of_what_was_made"],
     "txn": ["write_then_leave"],
     "revalidate": ["global_counter", "closure_lives_across_calls"],
