@@ -260,6 +260,7 @@ guard_dropped(const Recorder *r, uint8_t op)
         [TAPE_GKEY] = CC_DROP_KEYS,          [TAPE_GKEYS] = CC_DROP_KEYS,
         [TAPE_GNOATTR] = CC_DROP_ABSENT,     [TAPE_GTYPEATTR] = CC_DROP_CLASS,
         [TAPE_GPURE] = CC_DROP_PLAIN,        [TAPE_GARR] = CC_DROP_ARRAY,
+        [TAPE_GOVER] = CC_DROP_OVERLAP,
     };
 
     return rule[op] != 0 && tape_drops(r->t, rule[op]);

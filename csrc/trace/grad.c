@@ -383,6 +383,8 @@ rec_grad_begin(Recorder *r, const RecCall *c, RecStatus *st)
         int done = push_function(r, gr, c, f);
         *st = done > 0 ? REC_OK : done < 0 ? REC_ERROR
             : rec_stop(r, CC_REASON_GRADIENT, "not a Python function");
+    } else if (*st == REC_OK) {
+        *st = rec_stop(r, CC_REASON_NO_MEMORY, "while recording");
     }
     Py_DECREF(f);
     return true;                        /* what is no success is abandoned by rec_run() */

