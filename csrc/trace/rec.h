@@ -292,6 +292,15 @@ void rec_grad_note(Recorder *r, TapeRef ref, PyObject *real);   /* what a regist
 /* A virtual object that is older than the call, and so must not change in it. */
 bool rec_grad_fixed(Recorder *r, TapeRef ref);
 
+/* -- ops_super.c ------------------------------------------------------------------------- */
+
+/* An attribute of a virtual super object; `pop` operands of the instruction go. */
+RecStatus rec_super_attr(Recorder *r, PyObject *obj, TapeRef obj_ref, PyObject *name, bool method,
+                         int pop);
+/* super(...) as a virtual object; `handled` false: not possible. */
+RecStatus rec_super_call(Recorder *r, PyObject *const *real, const TapeRef *ref, Py_ssize_t n,
+                         int pop, bool *handled);
+
 /* -- instance.c -------------------------------------------------------------------------- */
 
 bool rec_has_dict(PyTypeObject *tp);    /* ops_attr.c: its instances have a dict */
