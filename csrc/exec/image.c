@@ -203,6 +203,7 @@ build_from_parts(Build *b, const TapeVirt *v)
         }
     }
     res = v->kind == VIRT_SLICE ? PySlice_New(part[0], part[1], part[2])
+        : v->kind == VIRT_SUPER ? PyObject_Vectorcall((PyObject *)&PySuper_Type, part, 2, NULL)
                                 : PyMethod_New(part[0], part[1]);
 done:
     for (int i = 0; i < 3; i++) {

@@ -113,6 +113,7 @@ typedef enum {
     VIRT_METHOD,    /* function, self */
     VIRT_FUNCTION,  /* code, globals, qualname, defaults, kwdefaults, annotations, closure */
     VIRT_OBJECT,    /* class, then where (name; int: offset of a slot) and value of each attribute */
+    VIRT_SUPER,     /* class, instance */
     VIRT_DICTVIEW,  /* exact dict, what of it (constant, PyDictPart) */
     VIRT_SEQITER,   /* container, next index (constant): of an exact list or tuple */
     VIRT_RANGEITER, /* start, stop, step (constants) */

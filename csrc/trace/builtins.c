@@ -639,6 +639,31 @@ builtin_method(Recorder *r, const BuiltinCall *c, bool *handled)
     return pure ? bi_plain(r, c, handled) : REC_OK;
 }
 
+/* object.__init__(self), object.__setattr__(self, name, value): what a class of the program's
+ * calls where it has its own. */
+static RecStatus
+object_slot(Recorder *r, const BuiltinCall *c, bool *handled)
+{
+    const char *name = ((PyWrapperDescrObject *)c->callable)->d_base->name;
+
+    if (PyDescr_TYPE(c->callable) != &PyBaseObject_Type || c->kwnames != NULL || c->n < 1) {
+        return REC_OK;
+    }
+    if (c->n == 1 && strcmp(name, "__init__") == 0) {
+        return give(r, c, Py_NewRef(Py_None), rec_const(r, Py_None), handled);
+    }
+    if (c->n == 3 && strcmp(name, "__setattr__") == 0 && TAPE_KIND(c->ref[1]) == TAPE_CONST
+            && PyUnicode_CheckExact(c->real[1])) {
+        RecStatus st = rec_instance_store(r, c->real[0], c->ref[0], c->real[1], c->real[2],
+                                          c->ref[2], true, handled);
+        if (!*handled || st != REC_OK) {
+            return st;
+        }
+        return give(r, c, Py_NewRef(Py_None), rec_const(r, Py_None), handled);
+    }
+    return REC_OK;
+}
+
 RecStatus
 rec_builtin(Recorder *r, PyObject *callable, PyObject *const *real, const TapeRef *ref,
             Py_ssize_t n, PyObject *kwnames, int pop, bool *handled)
@@ -653,6 +678,12 @@ rec_builtin(Recorder *r, PyObject *callable, PyObject *const *real, const TapeRe
         RecStatus st = rec_break(r, CC_REASON_ASKED, "graph_break()");
         *handled = st != REC_OK;
         return st;
+    }
+    if (callable == (PyObject *)&PySuper_Type && kwnames == NULL) {
+        return rec_super_call(r, real, ref, n, pop, handled);
+    }
+    if (Py_IS_TYPE(callable, &PyWrapperDescr_Type)) {
+        return object_slot(r, &c, handled);
     }
     if (PyType_Check(callable)) {
         for (size_t i = 0; i < sizeof(by_type) / sizeof(*by_type); i++) {

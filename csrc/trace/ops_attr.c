@@ -127,6 +127,10 @@ attr_from_class(Recorder *r, PyTypeObject *tp, PyObject *name, PyObject *d, bool
         }
         return REC_OK;
     }
+    if (Py_IS_TYPE(d, &PyWrapperDescr_Type) && !instance) {
+        put_attr_steal(r, Py_NewRef(d), rec_load_type_attr(r, tp, name, d), method);
+        return REC_OK;
+    }
     if (Py_TYPE(d)->tp_descr_get == NULL) {
         TapeRef dref = rec_load_type_attr(r, tp, name, d);
         rec_guard_type(r, dref, d);     /* it is no descriptor, and its class does not become one */
@@ -358,6 +362,9 @@ rec_attr(Recorder *r, PyObject *name, bool method)
     TapeRef ref = rec_peek(r, 0);
     PyTypeObject *tp = Py_TYPE(obj);
 
+    if (rec_is_virt(r, ref, VIRT_SUPER)) {
+        return rec_super_attr(r, obj, ref, name, method, 1);
+    }
     if (rec_is_virt(r, ref, VIRT_OBJECT)) {
         return finds_generically(tp) ? attr_generic(r, name, method)
                                      : attr_residual(r, name, method);

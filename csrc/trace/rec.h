@@ -341,6 +341,15 @@ void rec_memory_shown(Recorder *r, TapeRef ref);        /* other registers may c
 bool rec_is_own_part(Recorder *r, TapeRef target, TapeRef key, TapeRef value);
 void rec_memory_flush(Recorder *r);     /* the transaction ends: its guard, nothing is pending */
 
+/* -- ops_super.c ------------------------------------------------------------------------- */
+
+/* An attribute of a virtual super object; `pop` operands of the instruction go. */
+RecStatus rec_super_attr(Recorder *r, PyObject *obj, TapeRef obj_ref, PyObject *name, bool method,
+                         int pop);
+/* super(...) as a virtual object; `handled` false: not possible. */
+RecStatus rec_super_call(Recorder *r, PyObject *const *real, const TapeRef *ref, Py_ssize_t n,
+                         int pop, bool *handled);
+
 /* -- instance.c -------------------------------------------------------------------------- */
 
 bool rec_has_dict(PyTypeObject *tp);    /* ops_attr.c: its instances have a dict */

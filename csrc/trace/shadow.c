@@ -207,6 +207,7 @@ static PyTypeObject *const virt_type[VIRT__COUNT] = {
     [VIRT_CELL] = &PyCell_Type,
     [VIRT_METHOD] = &PyMethod_Type,
     [VIRT_FUNCTION] = &PyFunction_Type,
+    [VIRT_SUPER] = &PySuper_Type,
     [VIRT_RANGEITER] = &PyRangeIter_Type,
 };
 
