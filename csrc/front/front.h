@@ -67,7 +67,8 @@ void front_write(PyObject *target, PyObject *contents);
 /* array[index...] = value, a number that needs no conversion which could warn or fail, or the very
  * dtype's scalar; false: it cannot be done so, nothing has changed. Cannot fail where it would have
  * succeeded with `write` off. */
-bool front_element(PyObject *array, PyObject *const *index, uint32_t n, PyObject *value, bool write);
+bool front_element(PyObject *array, PyObject *const *index, uint32_t n, PyObject *value,
+                   bool write);
 
 /* Bounds of an array's memory, lo == hi when it has none. */
 typedef struct {

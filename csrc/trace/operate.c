@@ -51,9 +51,13 @@ is_pure_builtin(CallKind kind, PyObject *const *real, const TapeRef *ref, uint32
     PyObject *a = real[0];
 
     switch (kind) {
+    case DO_COMPARE:
+        /* shapes; what else a tuple may hold in a replay is as pure (GPURE) */
+        return all_plain(real, n)
+            || (PyTuple_CheckExact(a) && PyTuple_CheckExact(real[1]) && is_plain_tuple(a)
+                && is_plain_tuple(real[1]));
     case DO_BINARY:
     case DO_UNARY:
-    case DO_COMPARE:
     case DO_FORMAT:
     case DO_JOIN:
     case DO_TRUTH:

@@ -752,6 +752,14 @@ def momentum_shares_the_gradient(p, g):
     return p, g
 
 
+@PROGRAMS.add(lambda: (row(3), row(3), (3,)), lambda: (row(3), row(4), (4,)),
+              lambda: (row(3), row(3), 3), lambda: (row(3), row(3), (3, None)))
+def shapes_compared(a, b, shape):
+    if a.shape != b.shape or shape == a.shape:
+        b += 1
+    return a.shape == shape, b.shape < (4, "x"), (a.shape, 1) == (b.shape, True), a, b
+
+
 # -- Others that look --------------------------------------------------------------------------
 
 
