@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import ccompile
+from ccompile.optim import Adam
 from tests.support import compiled
 
 LOOKED = []
@@ -63,6 +64,22 @@ def test_an_optimizer_step_is_one_launch(function, kind):
     assert count["array_ops_residual"] == count["array_ops_extern"] == count["side_exits"] == 0
     assert count["array_ops_in_kernels"] == 2 * 8 * 12
     assert count["recorded"] == 1 and count["replayed"] == 2
+
+
+def test_a_step_of_the_optimizer_is_one_launch():
+    rng = np.random.default_rng(5)
+    start = {f"p{i}": rng.random((2 + i, 3)) for i in range(8)}
+    grads = {name: rng.random(p.shape) for name, p in start.items()}
+    plain, other = ({name: p.copy() for name, p in start.items()} for _ in range(2))
+    one, two = Adam(plain), Adam(other)
+    step = compiled(two.step, "interp")
+    for _ in range(3):
+        one.step(grads)
+        step(grads)
+    for name in start:
+        np.testing.assert_allclose(other[name], plain[name], rtol=1e-15)
+    assert rows(step, "WRITE") == 24 and rows(step, "LAUNCH") == 1
+    assert rows(step, "RCALL") == 1  # the count of steps
 
 
 def test_a_loop_over_a_stencil_launches_once_per_turn():
