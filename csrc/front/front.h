@@ -57,6 +57,8 @@ typedef struct {
 /* An operation that front_classify calls foreign: is it such a one? */
 bool front_update(CallKind kind, uint32_t oparg, PyObject *const *a, uint32_t n, PyObject *kwnames,
                   FrontUpdate *up);
+/* It is given an array to write to, by name or by position. `a`: the arguments, self first. */
+bool front_has_out(PyObject *callable, PyObject *const *a, uint32_t n, PyObject *kwnames);
 bool front_key_is_basic(PyObject *key); /* ints, slices, None, ... and tuples of these */
 
 /* Copy the contents of one array to another; of the same shape and dtype, and they share no memory:

@@ -17,7 +17,7 @@ typedef struct {
     FrontPlans *plans;
     uint32_t *uses;                     /* by register: reads anywhere in the trace */
     uint32_t *inner;                    /* by register: reads in the current run */
-    uint32_t *work;                     /* by register: reads by array work and WRITE rows */
+    uint32_t *writes;                   /* by register: WRITE rows that copy it */
     Lower L;
     uint32_t *seen, stamp;              /* by virtual object: last count that met it */
     bool lost;                          /* no memory */
@@ -117,10 +117,8 @@ count_all(LowerTrace *lt)
         if (in->op != TAPE_COMMIT) {
             count_row(lt, lt->uses, in);
         }
-        if (in->op == TAPE_NODE) {
-            count_row(lt, lt->work, in);
-        } else if (in->op == TAPE_WRITE) {
-            count_ref(lt, lt->work, t->opnd[in->arg + 1]);
+        if (in->op == TAPE_WRITE) {
+            count_ref(lt, lt->writes, t->opnd[in->arg + 1]);
         }
     }
     for (uint32_t i = 0; i < t->nframe; i++) {
@@ -220,7 +218,7 @@ add_output(LowerTrace *lt, uint32_t reg)
         .order = v->order,
         .wrapped = v->wrapped,
         .dtype = v->dtype,
-        .hidden = array && lt->uses[reg] == lt->work[reg],
+        .hidden = array && lt->uses[reg] == lt->inner[reg] + lt->writes[reg],
     };
     return cc_graph_add_output(&fg->g, v->ref, array ? CC_OUT_ARRAY : CC_OUT_SCALAR,
                                v->order == LAYOUT_F ? perm : NULL, &lt->L.st);
@@ -360,11 +358,11 @@ begin(LowerTrace *lt, Trace *t)
     lt->plans = cc_calloc(1, sizeof(*lt->plans));
     lt->uses = cc_calloc(t->nreg + 1, sizeof(*lt->uses));
     lt->inner = cc_calloc(t->nreg + 1, sizeof(*lt->inner));
-    lt->work = cc_calloc(t->nreg + 1, sizeof(*lt->work));
+    lt->writes = cc_calloc(t->nreg + 1, sizeof(*lt->writes));
     lt->seen = cc_calloc(t->nvirt + 1, sizeof(*lt->seen));
     lt->L.val = cc_calloc(t->nreg + 1, sizeof(*lt->L.val));
     lt->L.np = PyImport_ImportModule("numpy");
-    return lt->plans && lt->uses && lt->inner && lt->work && lt->seen && lt->L.val && lt->L.np;
+    return lt->plans && lt->uses && lt->inner && lt->writes && lt->seen && lt->L.val && lt->L.np;
 }
 
 static void
@@ -375,7 +373,7 @@ finish(LowerTrace *lt)
     graph_free(lt->L.fg);
     cc_free(lt->uses);
     cc_free(lt->inner);
-    cc_free(lt->work);
+    cc_free(lt->writes);
     cc_free(lt->seen);
     cc_free(lt->L.val);
     cc_free(lt->L.gref);

@@ -37,7 +37,7 @@ typedef struct {
     uint8_t order;                      /* LAYOUT_C or LAYOUT_F */
     bool wrapped;                       /* a view of the whole of an array that nobody else has */
     int16_t dtype;                      /* NumPy type number; arrays and scalars */
-    bool hidden;                        /* an array that only rows of this tape read */
+    bool hidden;                        /* an array that only this graph and WRITE rows read */
 } FrontOut;
 
 /* A size that the graph computes and that must be at least `min` (the recording knew that). */

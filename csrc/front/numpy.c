@@ -384,7 +384,7 @@ classify_method(PyObject *descr, PyObject *const *a, uint32_t n, PyObject *kwnam
     const char *name = ((PyMethodDescrObject *)descr)->d_method->ml_name;
     PyObject *as_str;
 
-    if (n == 0 || !is_arrayish(a[0]) || !all_pure(a, n) || has_keyword(kwnames, "out")
+    if (n == 0 || !is_arrayish(a[0]) || !all_pure(a, n) || front_has_out(descr, a, n, kwnames)
             || (tp != &PyArray_Type && !PyType_IsSubtype(tp, (PyTypeObject *)generic_type))) {
         return FRONT_FOREIGN;
     }
@@ -422,8 +422,8 @@ classify_call(PyObject *callable, PyObject *const *a, uint32_t n, PyObject *kwna
             && PyType_IsSubtype((PyTypeObject *)callable, &PyNumberArrType_Type)
                    ? FRONT_ARRAY : FRONT_FOREIGN;
     }
-    if (!front_knows(callable) || !all_pure(a, n) || has_keyword(kwnames, "out")
-            || has_keyword(kwnames, "like")) {
+    if (!front_knows(callable) || !all_pure(a, n)
+            || front_has_out(callable, a, n, kwnames) || has_keyword(kwnames, "like")) {
         return FRONT_FOREIGN;
     }
     if (PyDict_Contains(known_fresh, callable) == 1) {

@@ -509,6 +509,43 @@ all_known(PyObject *const *a, uint32_t n)
     return true;
 }
 
+/* Place of `out` among the arguments of functions and methods, where self is the first one. */
+static const struct {
+    const char *name;
+    uint32_t place;
+} out_places[] = {
+    {"sum", 3},    {"prod", 3},   {"mean", 3},   {"var", 3},         {"std", 3},    {"nansum", 3},
+    {"max", 2},    {"min", 2},    {"amax", 2},   {"amin", 2},        {"ptp", 2},    {"argmax", 2},
+    {"argmin", 2}, {"any", 2},    {"all", 2},    {"cumsum", 3},      {"cumprod", 3}, {"dot", 2},
+    {"outer", 2},  {"clip", 3},   {"round", 2},  {"around", 2},      {"take", 3},   {"trace", 5},
+    {"stack", 2},  {"concatenate", 2},
+};
+
+/* The operand (the callable is 0) of such a call, 0 = none. */
+static uint32_t
+out_by_position(PyObject *callable, uint32_t npos)
+{
+    for (size_t i = 0; i < COUNT(out_places); i++) {
+        if (npos > out_places[i].place && is_named(callable, &out_places[i].name, 1)) {
+            return out_places[i].place + 1;
+        }
+    }
+    return 0;
+}
+
+bool
+front_has_out(PyObject *callable, PyObject *const *a, uint32_t n, PyObject *kwnames)
+{
+    uint32_t nkw = kwnames == NULL ? 0 : (uint32_t)PyTuple_GET_SIZE(kwnames);
+
+    if (keyword_place(kwnames, n + 1, "out") > 0) {
+        return true;
+    }
+    uint32_t at = Py_IS_TYPE(callable, &PyUFunc_Type) || n - nkw < 3
+                      ? 0 : out_by_position(callable, n - nkw);
+    return at > 0 && a[at - 1] != Py_None;
+}
+
 /* f(..., out=array): a ufunc, or one of those that give nothing else. */
 static uint32_t
 out_place(PyObject *const *a, uint32_t n, PyObject *kwnames)
@@ -522,6 +559,7 @@ out_place(PyObject *const *a, uint32_t n, PyObject *kwnames)
         return 0;
     }
     if (!Py_IS_TYPE(a[0], &PyUFunc_Type)) {
+        at = at == 0 ? out_by_position(a[0], n - 1 - nkw) : at;
         return is_named(a[0], name, COUNT(name)) ? at : 0;
     }
     PyUFuncObject *uf = (PyUFuncObject *)a[0];
@@ -530,6 +568,23 @@ out_place(PyObject *const *a, uint32_t n, PyObject *kwnames)
         return 0;
     }
     return npos == nin ? at : npos == nin + 1 && at == 0 ? nin + 1 : 0;
+}
+
+/* Arrays and numbers only, and no complex one where the target is real: NumPy warns of that. */
+static bool
+operands_fit(PyObject *const *a, uint32_t n, PyObject *kwnames, uint32_t target)
+{
+    uint32_t nkw = kwnames == NULL ? 0 : (uint32_t)PyTuple_GET_SIZE(kwnames);
+    bool ufunc = Py_IS_TYPE(a[0], &PyUFunc_Type);
+
+    for (uint32_t i = 1; i < n - nkw; i++) {
+        int rank = rank_of(a[i]);
+        bool known = rank >= 0 || (!ufunc && i > 1 && !PyList_Check(a[i]));
+        if (!known || (rank == 3 && rank_of(a[target]) < 3)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static bool
@@ -553,7 +608,7 @@ update_call(PyObject *const *a, uint32_t n, PyObject *kwnames, FrontUpdate *up)
     }
     up->target = up->oparg = out_place(a, n, kwnames);
     up->gives_target = true;
-    return up->target > 0 && is_target(a[up->target]);
+    return up->target > 0 && is_target(a[up->target]) && operands_fit(a, n, kwnames, up->target);
 }
 
 bool

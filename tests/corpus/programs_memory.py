@@ -280,6 +280,23 @@ def results_put_into_arrays(a):
     return [q is a for q in (r, s, t, u, w, y)], v, x, z, a
 
 
+@PROGRAMS.add(lambda: (grid(4, 4),), lambda: (grid(3, 3, F32),))
+def results_put_by_position(a):
+    b = a.copy()
+    out = np.zeros(len(a), a.dtype)
+    np.cumsum(a, 0, None, a)
+    c = a * 2
+    np.dot(c, a, b)
+    np.clip(a, 1, 9, a)
+    a.clip(2, 8, a)
+    d = np.sum(b, 0, None, out)
+    np.max(b, 0, out)
+    e = out + 1
+    np.take(b, [0] * len(a), 0, b)
+    np.add(a, 1, a)
+    return a, b, c, d is out, e
+
+
 @PROGRAMS.add(lambda: (grid(3, 3), grid(3, 3) + 1), lambda: (grid(2, 2, F32), grid(2, 2, F32)))
 def products_in_place(a, b):
     a @= b
