@@ -75,7 +75,6 @@ SECTIONS = {
         np.ceil(x)
         np.trunc(x)
         np.rint(x)
-        np.fix(x)
         np.round(x)
         np.around(x)
         x.round()
