@@ -169,7 +169,8 @@ class Derived(Base):
 
     def name(self):
         up = super().name
-        return up() + "<" + super(Derived, self).name() + ">" + self.own()
+        named = super(Derived, self).name()  # noqa: UP008  (the form with arguments)
+        return up() + "<" + named + ">" + self.own()
 
     def own(self):
         return (lambda: self.b)().__class__.__name__
