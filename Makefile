@@ -8,7 +8,7 @@
 #   make ctest    the C tests alone, no Python needed; SAN=1 under ASan and UBSan
 #   make asan     build the extension with ASan and UBSan in .venv-asan and run pytest there
 #   make golden   rewrite the expected parts of the golden files; read the diff
-#   make bench    run benchmarks/
+#   make bench    ratios of compiled to plain programs, and to peers that are installed (ARGS="softmax")
 #   make clean    remove what the commands above have built, .venv included
 #
 # PYTHON=python3.12 picks the interpreter, VENV=dir the environment, CCOMPILE_WERROR=1 makes warnings errors.
@@ -77,8 +77,10 @@ asan: fresh
 golden: install
 	$(PY) -m pytest --update-golden $(ARGS)
 
-bench: install
-	@set -e; for file in benchmarks/bench_*.py; do echo "== $$file"; $(PY) "$$file" $(ARGS); done
+# Settings that slow NumPy's matrix products down would flatter us.
+bench: $(VENV)/ready fresh
+	$(INSTALL) .
+	env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE $(PY) -m benchmarks $(ARGS)
 
 clean:
 	rm -rf build .venv .venv-* python/*.egg-info python/ccompile/*.so .pytest_cache .mypy_cache .ruff_cache

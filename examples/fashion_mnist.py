@@ -253,7 +253,7 @@ def table(reports, steps_per_epoch):
 def arguments(argv):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--mode", choices=("eager", "graph", "both"), default="both")
-    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--lr", type=float, default=1e-3)
     parser.add_argument("--backend", default="c", help="of ccompile.compile: c, interp, eager")
     parser.add_argument("--data", metavar="DIR", help="folder of the four IDX .gz files")

@@ -413,7 +413,8 @@ set_options(CcConfig *config, PyObject *options)
 }
 
 PyDoc_STRVAR(wrap_doc, "wrap(obj, fullgraph, disabled, texts, options, backend, /)\n--\n\n"
-                       "A compiled callable of obj. backend: its number in list_backends(). texts: "
+                       "A compiled callable of obj. backend: its number in list_backends(); the\n"
+                       "next one: options[\"backend\"], a callable. texts: "
                        "{option name: text};\n"
                        "options is kept for copies.");
 
@@ -424,8 +425,8 @@ core_wrap(PyObject *module, PyObject *args)
     PyObject *obj, *texts, *options;
     int fullgraph, disabled, backend;
 
-    if (!PyArg_ParseTuple(args, "OppO!Oi:wrap", &obj, &fullgraph, &disabled, &PyDict_Type, &texts,
-                          &options, &backend)) {
+    if (!PyArg_ParseTuple(args, "OppO!O!i:wrap", &obj, &fullgraph, &disabled, &PyDict_Type, &texts,
+                          &PyDict_Type, &options, &backend)) {
         return NULL;
     }
     if (backend < 0 || backend >= CORE_BACKEND__COUNT) {
@@ -444,6 +445,12 @@ core_wrap(PyObject *module, PyObject *args)
     c->options = Py_NewRef(options);
     c->own.fullgraph = fullgraph;
     c->own.backend = (uint8_t)backend;
+    c->own.custom = backend == CORE_CUSTOM ? PyDict_GetItemString(options, "backend") : NULL;
+    if (backend == CORE_CUSTOM && c->own.custom == NULL) {
+        PyErr_SetString(PyExc_ValueError, "no backend in the options");
+        Py_DECREF(c);
+        return NULL;
+    }
     c->disabled = disabled;
     if (set_options(&c->own.config, texts) < 0) {
         Py_DECREF(c);

@@ -32,7 +32,7 @@ static void
 trace_kill(Trace *t)
 {
     t->dead = true;
-    if (t->running == 0) {
+    if (t->running == 0 || tape_drops(t, CC_DROP_RUNNING)) {
         tape_free(t);
     }
 }
@@ -154,6 +154,7 @@ rec_options(const CoreOwner *own)
         .break_type = own->state->break_type != NULL ? own->state->break_type : PyExc_RuntimeError,
         .is_disabled = core_is_disabled,
         .grad_hooks = own->state->grad_hooks,
+        .drop = c->stress.drop,
         .stress_txn = (c->stress.bits & (1u << CC_STRESS_SNAP | 1u << CC_STRESS_TXN)) != 0,
     };
 }
@@ -201,6 +202,9 @@ take_trace(CoreOwner *own, Recorder *r, PyObject **signal)
         close_end(t);
         if (own->backend != CORE_EAGER) {
             front_lower(t);
+        }
+        if (own->backend == CORE_CUSTOM) {
+            core_ask_backend(own, t);
         }
         if (own->backend == CORE_C && core_give_bodies(own, t) < 0) {
             *signal = py_exc_take();

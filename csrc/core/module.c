@@ -25,7 +25,33 @@ testing_fail_alloc(PyObject *Py_UNUSED(self), PyObject *arg)
     return PyBool_FromLong(fired);
 }
 
+PyDoc_STRVAR(opcodes_doc,
+             "opcodes()\n--\n\n"
+             "[(name, opcode, handler, reason)]: the rows of bytecode.def; without a handler,\n"
+             "None and the number of the reason that ends a recording there.");
+
+static PyObject *
+testing_opcodes(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(none))
+{
+    uint32_t count;
+    const RecOpcode *row = rec_opcodes(&count);
+    PyObject *list = PyList_New(count);
+
+    for (uint32_t i = 0; list != NULL && i < count; i++) {
+        int reason = row[i].handler != NULL ? 0 : (int)rec_stop_reason(row[i].op);
+        PyObject *item =
+            Py_BuildValue("(sizi)", row[i].name, row[i].op, row[i].handler, reason);
+        if (item == NULL) {
+            Py_CLEAR(list);
+        } else {
+            PyList_SET_ITEM(list, i, item);
+        }
+    }
+    return list;
+}
+
 static PyMethodDef testing_methods[] = {
+    {"opcodes", testing_opcodes, METH_NOARGS, opcodes_doc},
     {"fail_alloc", testing_fail_alloc, METH_O, fail_alloc_doc},
     {NULL, NULL, 0, NULL},
 };
@@ -47,7 +73,7 @@ core_exec(PyObject *module)
 
     if (core_config_setup(module) < 0 || tape_call_setup() < 0 || front_setup() < 0
             || py_frame_setup(PyModule_GetDict(module)) < 0 || core_callable_setup(module) < 0
-            || core_kernels_setup(module) < 0) {
+            || core_kernels_setup(module) < 0 || core_graph_setup(module) < 0) {
         return -1;
     }
     state->testing = PyModule_Create(&testing_module);
@@ -65,6 +91,7 @@ core_traverse(PyObject *module, visitproc visit, void *arg)
     if (state != NULL) {
         Py_VISIT(state->testing);
         Py_VISIT(state->callable_type);
+        Py_VISIT(state->graph_type);
         Py_VISIT(state->is_compiling);
         Py_VISIT(state->graph_break);
         Py_VISIT(state->break_type);
@@ -81,6 +108,7 @@ core_clear(PyObject *module)
     if (state != NULL) {
         Py_CLEAR(state->testing);
         Py_CLEAR(state->callable_type);
+        Py_CLEAR(state->graph_type);
         Py_CLEAR(state->is_compiling);
         Py_CLEAR(state->graph_break);
         Py_CLEAR(state->break_type);

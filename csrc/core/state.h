@@ -23,7 +23,7 @@ typedef struct {
 typedef struct {
     PyObject *testing;                  /* namespace `_core._testing`; owned */
     CcConfig config; /* of the process: environment, then ccompile.config.set() */
-    PyObject *callable_type;
+    PyObject *callable_type, *graph_type;
     PyObject *is_compiling, *graph_break;
     PyObject *break_type; /* what `fullgraph` raises; owned, NULL until Python has set it */
     PyObject *grad_hooks;               /* of _gradtape.py; owned, NULL until it is loaded */
@@ -65,7 +65,7 @@ typedef struct {
 } CoreBreak;
 
 /* How array work is done; the numbers of _api.BACKENDS. */
-typedef enum { CORE_EAGER, CORE_INTERP, CORE_C, CORE_BACKEND__COUNT } CoreBackend;
+typedef enum { CORE_EAGER, CORE_INTERP, CORE_C, CORE_CUSTOM, CORE_BACKEND__COUNT } CoreBackend;
 
 /* A compiled callable's own part. The executor's owner is its first member, so that it finds the
  * rest. */
@@ -75,6 +75,7 @@ typedef struct {
     CcConfig config;
     bool fullgraph;
     uint8_t backend;                    /* CoreBackend */
+    PyObject *custom;                   /* CORE_CUSTOM: the program's backend; the options hold it */
     CodeTraces **traces; /* each stays where it is until the owner goes: calls hold them */
     uint32_t ntraces;
     CoreBreak *brk;
@@ -116,6 +117,12 @@ PyObject *core_log_exit_steal(CoreOwner *own, PyObject *text, PyObject *result);
 /* Compiled bodies for the plans of a trace that no call runs yet. What cannot be compiled stays
  * with the interpreter. -1: a signal handler has raised; the trace is good all the same. */
 int core_give_bodies(CoreOwner *own, Trace *t);
+
+/* -- graph.c ---------------------------------------------------------------------------- */
+
+/* Functions of the program's backend for the graphs of a trace. No exception. */
+void core_ask_backend(CoreOwner *own, Trace *t);
+int core_graph_setup(PyObject *module);         /* type Graph */
 
 int core_kernels_setup(PyObject *module);       /* function backend_info */
 

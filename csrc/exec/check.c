@@ -198,6 +198,20 @@ keys_are(PyObject *dict, PyObject *keys)
     return true;
 }
 
+static bool
+memory_apart(const Act *act, const TapeIns *in)
+{
+    PyObject *array[FRONT_MAX_EXTENTS];
+
+    for (uint32_t i = 0; i < in->n; i++) {
+        array[i] = i < FRONT_MAX_EXTENTS ? act_operand(act, in, i) : NULL;
+        if (array[i] == NULL) {
+            return false;
+        }
+    }
+    return front_apart(array, in->aux, in->n);
+}
+
 bool
 exec_guard(const Act *act, TapeIns *in)
 {
@@ -229,6 +243,8 @@ exec_guard(const Act *act, TapeIns *in)
         return type_attr_is(act, in, (PyTypeObject *)a, b);
     case TAPE_GPURE:
         return front_is_pure(a);
+    case TAPE_GOVER:
+        return memory_apart(act, in);
     case TAPE_GARR:
         return front_matches(a, &act->t->arr[in->aux]);
     default:

@@ -14,6 +14,7 @@ typedef struct Act Act;
 struct Act {
     Trace *t;
     PyObject **reg;
+    PyObject **image, **memo;           /* room for one snapshot: leaving needs no memory of ours */
     Act *parent;                        /* the trace that a side trace may jump back to */
     uint32_t txn;                       /* row of the current TXN */
     uint32_t side_index; /* side traces of the parent's exit that were tried before it */
@@ -37,14 +38,15 @@ bool exec_run(ExecOwner *own, PyThreadState *ts, Trace *t, PyObject *const *inpu
 
 /* -- image.c --------------------------------------------------------------------------- */
 
-/* Slots of all frames, then function and extra of each frame: owned objects. */
+/* Slots of all frames, then function and extra of each frame: owned objects in the room that an
+ * activation has for one image at a time. */
 typedef struct {
     PyObject **obj;
     uint32_t n, nslots;
 } Image;
 
 bool exec_image_build(const Act *act, uint32_t snap,
-                      Image *im); /* false: no memory, no exception */
+                      Image *im); /* false: Python has no memory, no exception */
 void exec_image_drop(Image *im);
 
 /* One value of a snapshot or an operand: new reference; virtual objects are built. */

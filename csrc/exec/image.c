@@ -4,7 +4,7 @@
  * before their fields, so that cycles close. Nothing here runs Python code. */
 #include "exec.h"
 
-#include "../base/mem.h"
+#include <string.h>
 
 typedef struct {
     const Act *act;
@@ -168,6 +168,29 @@ build_call_iter(Build *b, const TapeVirt *v)
     return it;
 }
 
+/* A view of a dict, or an iterator over one. */
+static PyObject *
+build_dict_part(Build *b, const TapeVirt *v)
+{
+    PyObject *part[4] = {0}, *obj = NULL;
+    bool ok = true, iter = v->kind == VIRT_DICTITER;
+
+    for (uint32_t i = 0; ok && i < v->nfields && i < 4; i++) {
+        part[i] = field(b, v, i);
+        ok = part[i] != NULL;
+    }
+    if (ok && iter) {
+        obj = py_dict_iter(part[0], (PyDictPart)PyLong_AsLong(part[2]), PyLong_AsSsize_t(part[1]),
+                           PyLong_AsSsize_t(part[3]));
+    } else if (ok) {
+        obj = py_dict_view(part[0], (PyDictPart)PyLong_AsLong(part[1]));
+    }
+    for (int i = 0; i < 4; i++) {
+        Py_XDECREF(part[i]);
+    }
+    return obj;
+}
+
 static PyObject *
 build_from_parts(Build *b, const TapeVirt *v)
 {
@@ -277,6 +300,10 @@ build_virt(Build *b, const TapeVirt *v)
     case VIRT_CALLITER:
         obj = build_call_iter(b, v);
         break;
+    case VIRT_DICTVIEW:
+    case VIRT_DICTITER:
+        obj = build_dict_part(b, v);
+        break;
     case VIRT_RANGEITER:
         obj = build_range_iter(b, v);
         break;
@@ -287,7 +314,7 @@ build_virt(Build *b, const TapeVirt *v)
         Py_XDECREF(obj);
         return NULL;
     }
-    b->memo[v->id] = obj;
+    b->memo[v->id] = tape_drops(b->act->t, CC_DROP_ONCE) ? NULL : obj;
     if (v->kind == VIRT_LIST) {
         ok = fill_list(b, v, obj);
     } else if (v->kind == VIRT_DICT) {
@@ -321,15 +348,15 @@ static bool
 build_begin(Build *b, const Act *act)
 {
     b->act = act;
-    b->memo = cc_calloc(act->t->nids + 1, sizeof(*b->memo));
+    b->memo = act->memo;
+    memset(b->memo, 0, (act->t->nids + 1) * sizeof(*b->memo));
     b->keep = PyList_New(0);
-    return b->memo != NULL && b->keep != NULL;
+    return b->keep != NULL;
 }
 
 static void
 build_end(Build *b)
 {
-    cc_free(b->memo);
     Py_XDECREF(b->keep);
 }
 
@@ -371,8 +398,9 @@ exec_image_build(const Act *act, uint32_t snap, Image *im)
         im->nslots += f->nlocals + f->nstack;
     }
     im->n = im->nslots + 2 * s->nframes;
-    im->obj = cc_calloc(im->n + 1, sizeof(*im->obj));
-    ok = build_begin(&b, act) && im->obj != NULL;
+    im->obj = act->image;
+    memset(im->obj, 0, im->n * sizeof(*im->obj));
+    ok = build_begin(&b, act);
     for (uint32_t i = 0; ok && i < s->nframes; i++) {
         const TapeFrame *f = &t->frame[s->frame + i];
         for (uint32_t k = 0; ok && k < f->nlocals + f->nstack; k++) {
@@ -395,7 +423,6 @@ exec_image_drop(Image *im)
     for (uint32_t i = 0; im->obj != NULL && i < im->n; i++) {
         Py_XDECREF(im->obj[i]);
     }
-    cc_free(im->obj);
     im->obj = NULL;
     im->n = 0;
 }

@@ -6,9 +6,13 @@
  * them or it raised; then the program goes on in those very frames. */
 #include "exec.h"
 
+#include "../base/dump.h"
 #include "../base/mem.h"
 #include "../front/lower.h"
 #include "../py/compat.h"
+
+#include <limits.h>
+#include <string.h>
 
 enum { RUN_MAX_OPERANDS = 256 };
 
@@ -32,11 +36,15 @@ typedef enum { RUN_NEXT, RUN_FAIL, RUN_MISS, RUN_END } RunStatus;
 static Act *
 act_new(Trace *t, Act *parent)
 {
-    Act *act = cc_calloc(1, sizeof(*act) + (t->nreg + 1) * sizeof(PyObject *));
+    size_t room = t->nreg + 1 + (size_t)t->max_image + t->nids + 1;
+    Act *act = cc_realloc(NULL, sizeof(*act) + room * sizeof(PyObject *));
 
     if (act != NULL) {
+        memset(act, 0, sizeof(*act) + (t->nreg + 1) * sizeof(PyObject *));
         act->t = t;
         act->reg = (PyObject **)(act + 1);
+        act->image = act->reg + t->nreg + 1;
+        act->memo = act->image + t->max_image;
         act->parent = parent;
         t->running++;
         t->entered++;
@@ -166,17 +174,20 @@ run_pure(Run *run, const TapeIns *in)
 static RunStatus
 run_nodes(Run *run, uint32_t pc, uint32_t n)
 {
-    FrontFp fp;
+    FrontFp fp = {0};
     RunStatus st = RUN_NEXT;
+    bool silent = tape_drops(run->act->t, CC_DROP_FAULT);
 
-    if (front_fp_begin(&fp) < 0) {
+    if (!silent && front_fp_begin(&fp) < 0) {
         PyErr_Clear();
         return RUN_FAIL;
     }
     for (uint32_t i = 0; i < n && st == RUN_NEXT; i++) {
         st = run_pure(run, &run->act->t->ins[pc + i]);
     }
-    front_fp_end(&fp);
+    if (!silent) {
+        front_fp_end(&fp);
+    }
     run->own->ops_node += n;
     return st;
 }
@@ -208,6 +219,9 @@ run_launch(Run *run, const TapeIns *in)
         return run_nodes(run, pc, in->aux);
     }
     int ignored = front_fp_ignored();
+    if (tape_drops(run->act->t, CC_DROP_FAULT)) {
+        ignored = INT_MAX;
+    }
     if (ignored < 0 || !(ignored & CC_FAULT_UNDERFLOW)) {
         PyErr_Clear();
         return run_nodes(run, pc, in->aux);
@@ -226,6 +240,68 @@ run_launch(Run *run, const TapeIns *in)
         pc += n;
     }
     return st;
+}
+
+/* One WRITE row, or whether it would succeed. */
+static bool
+do_write(const Act *act, const TapeIns *in, bool write)
+{
+    PyObject *target = act_operand(act, in, 0), *contents = act_operand(act, in, 1);
+    PyObject *index[TAPE_MAX_NDIM];
+
+    if (target == NULL || contents == NULL) {
+        return false;
+    }
+    if (in->sub == 1) {
+        for (uint32_t i = 2; i < in->n; i++) {
+            index[i - 2] = act_operand(act, in, i);
+            if (index[i - 2] == NULL) {
+                return false;
+            }
+        }
+        return front_element(target, index, in->n - 2u, contents, write);
+    }
+    if (!front_write_fits(target, contents)) {
+        return false;
+    }
+    if (write) {
+        front_write(target, contents);
+    }
+    return true;
+}
+
+/* What the transaction writes to the program's memory: all rows are checked, then none can fail. */
+static RunStatus
+run_writes(Run *run)
+{
+    const Act *act = run->act;
+    const TapeIns *first = &act->t->ins[run->pc - 1], *end = first;
+
+    for (; end->op == TAPE_WRITE; end++) {
+        if (!do_write(act, end, false)) {
+            return RUN_FAIL;
+        }
+    }
+    for (const TapeIns *in = first; in < end; in++) {
+        do_write(act, in, true);
+    }
+    run->pc += (uint32_t)(end - first) - 1;
+    return RUN_NEXT;
+}
+
+/* For tests: as if nothing could fail any more. */
+static void
+write_early(Run *run)
+{
+    uint32_t pc = run->pc;
+    const Trace *t = run->act->t;
+
+    while (t->ins[pc].op != TAPE_WRITE && t->ins[pc].op != TAPE_COMMIT) {
+        pc++;
+    }
+    for (; t->ins[pc].op == TAPE_WRITE; pc++) {
+        do_write(run->act, &t->ins[pc], true);
+    }
 }
 
 /* -- Residual rows --------------------------------------------------------------------------- */
@@ -340,7 +416,8 @@ run_residual(Run *run, TapeIns *in)
     }
     bool other = in->alt != 0 && (res != tape_end_borrow()) != in->check;
     act_set_steal(run->act, in, res);
-    bool stay = frames && (exec_frames_looked_at(run->live, run->nlive) || py_tracing(run->ts));
+    bool stay = frames && !tape_drops(run->act->t, CC_DROP_INPLACE)
+        && (exec_frames_looked_at(run->live, run->nlive) || py_tracing(run->ts));
     if (frames && !stay) {
         exec_frames_pop(run->ts, run->live, run->nlive);
         run->nlive = 0;
@@ -390,13 +467,15 @@ carry(const Act *from, const TapeIns *in, Act *to, const TapeAnchor *an)
 {
     PyObject *value[RUN_MAX_OPERANDS];
 
-    for (uint32_t i = 0; i < in->n; i++) {
+    bool one_by_one = tape_drops(from->t, CC_DROP_PARALLEL);
+
+    for (uint32_t i = 0; i < in->n && !one_by_one; i++) {
         value[i] = Py_XNewRef(act_operand(from, in, i));
     }
     for (uint32_t i = 0; i < in->n; i++) {
         PyObject **reg = &to->reg[to->t->opnd[an->first + i]];
         PyObject *old = *reg;
-        *reg = value[i];
+        *reg = one_by_one ? Py_XNewRef(act_operand(from, in, i)) : value[i];
         Py_XDECREF(old);
     }
 }
@@ -444,9 +523,11 @@ run_commit(Run *run, const TapeIns *in)
 static RunStatus
 run_txn(Run *run)
 {
-    run->act->txn = run->pc - 1;
+    if (!tape_drops(run->act->t, CC_DROP_TXN)) {
+        run->act->txn = run->pc - 1;
+    }
     if (run->nlive > 0) {
-        return end_in_place(run, run->act->t->ins[run->act->txn].aux);
+        return end_in_place(run, run->act->t->ins[run->pc - 1].aux);
     }
     return RUN_NEXT;
 }
@@ -456,6 +537,7 @@ static RunStatus
 run_row(Run *run, TapeIns *in)
 {
     Act *act = run->act;
+    RunStatus st;
     PyObject *v;
 
     switch ((TapeOp)in->op) {
@@ -480,7 +562,11 @@ run_row(Run *run, TapeIns *in)
     case TAPE_POLL:
         return run_poll(run);
     case TAPE_LAUNCH:
-        return run_launch(run, in);
+        st = run_launch(run, in);
+        if (st == RUN_NEXT && tape_drops(run->act->t, CC_DROP_EARLY)) {
+            write_early(run);
+        }
+        return st;
     case TAPE_PCALL:
     case TAPE_NODE:
         return run_pure(run, in);
@@ -492,6 +578,8 @@ run_row(Run *run, TapeIns *in)
         }
         act_set_steal(act, in, v);
         return RUN_NEXT;
+    case TAPE_WRITE:
+        return run_writes(run);
     case TAPE_RCALL:
         return run_residual(run, in);
     case TAPE_DROP:
@@ -530,7 +618,6 @@ leave_at(Run *run, uint32_t snap, uint32_t first_side, Image *im)
                 im->obj[i] = NULL;
             }
             sub->side_index = first_side;
-            cc_free(im->obj);
             act_trim(act);
             run->act = sub;
             run->pc = 0;
@@ -573,17 +660,10 @@ side_missed(Run *run)
 {
     Act *sub = run->act;
     uint32_t snap = sub->t->parent_snap, next = sub->side_index + 1;
-    Image im = {.n = sub->t->ninputs};
+    Image im = {.obj = sub->parent->image, .n = sub->t->ninputs};
     const TapeSnap *s = &sub->t->parent->snap[snap];
 
     im.nslots = im.n - 2 * s->nframes;
-    im.obj = cc_calloc(im.n + 1, sizeof(*im.obj));
-    if (im.obj == NULL) {
-        act_free(sub);
-        run->act = NULL;
-        PyErr_NoMemory();
-        return end_with(run, NULL);
-    }
     for (uint32_t i = 0; i < im.n; i++) {
         im.obj[i] = sub->reg[i];
         sub->reg[i] = NULL;

@@ -1,7 +1,8 @@
 /* front/launch.c - run a graph: operands from registers, memory for results from NumPy, boxing.
  *
  * Nothing is changed until the work is done: a graph that refuses its inputs or finds a fault
- * leaves the registers as they were. Runs no Python code but destructors of what registers held. */
+ * leaves the registers as they were. Runs no Python code but destructors of what registers held and
+ * the functions of a backend of the program's. */
 #include "npy.h"
 
 #include "lower.h"
@@ -165,6 +166,90 @@ sizes_hold(const FrontGraph *fg)
 /* -- Results
  * ---------------------------------------------------------------------------------------- */
 
+/* Small results are as near wherever they are. */
+enum { POOL_SMALLEST = 16 << 10 };
+
+/* A block of at least `size` bytes that nothing else holds, made or made anew; borrowed. */
+static PyObject *
+pool_block_borrow(FrontPool *pool, npy_intp size)
+{
+    uint32_t at = pool->n;
+    npy_intp best = 0;
+
+    for (uint32_t i = 0; i < pool->n; i++) {
+        npy_intp have = PyArray_DIM((PyArrayObject *)pool->block[i], 0);
+        if (Py_REFCNT(pool->block[i]) != 1) {
+            continue;
+        }
+        bool fits = have >= size && have / 2 <= size;
+        if (fits && (best == 0 || have < best)) {
+            at = i;
+            best = have;
+        }
+    }
+    if (best > 0) {
+        return pool->block[at];
+    }
+    for (uint32_t i = 0; i < pool->n && at == pool->n; i++) {
+        bool full = pool->n == FRONT_POOL_BLOCKS;
+        at = full && Py_REFCNT(pool->block[i]) == 1 ? i : at;
+    }
+    if (at == FRONT_POOL_BLOCKS) {
+        return NULL;
+    }
+    PyObject *block = PyArray_SimpleNew(1, &size, NPY_UINT8);
+    if (block == NULL) {
+        PyErr_Clear();
+        return NULL;
+    }
+    if (at < pool->n) {
+        Py_DECREF(pool->block[at]);
+    }
+    pool->block[at] = block;
+    pool->n += at == pool->n;
+    return block;
+}
+
+/* An array in a block of the pool; NULL without an exception: it has none. */
+static PyObject *
+pool_array(FrontGraph *fg, const FrontOut *out, const CcOutShape *shape)
+{
+    PyArray_Descr *d = PyArray_DescrFromType(out->dtype);
+    npy_intp size = d == NULL ? 0 : PyDataType_ELSIZE(d);
+
+    for (int i = 0; i < shape->ndim; i++) {
+        size *= (npy_intp)shape->dim[i];
+    }
+    PyObject *block = size < POOL_SMALLEST ? NULL : pool_block_borrow(fg->pool, size), *a = NULL;
+    if (block != NULL) {
+        int flags = out->order == LAYOUT_F ? NPY_ARRAY_FARRAY : NPY_ARRAY_CARRAY;
+        a = PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)Py_NewRef(d), shape->ndim,
+                                 (npy_intp *)shape->dim, NULL,
+                                 PyArray_DATA((PyArrayObject *)block), flags, NULL);
+    }
+    if (a != NULL && PyArray_SetBaseObject((PyArrayObject *)a, Py_NewRef(block)) < 0) {
+        Py_CLEAR(a);
+    }
+    Py_XDECREF(d);
+    PyErr_Clear();
+    return a;
+}
+
+static PyObject *
+make_array(FrontGraph *fg, uint32_t k)
+{
+    const FrontOut *out = &fg->out[k];
+    const CcOutShape *shape = &fg->binding.out[k];
+    PyObject *a = out->hidden ? pool_array(fg, out, shape) : NULL;
+
+    if (a == NULL) {
+        int flags = out->order == LAYOUT_F ? NPY_ARRAY_F_CONTIGUOUS : 0;
+        a = PyArray_New(&PyArray_Type, shape->ndim, (npy_intp *)shape->dim, out->dtype, NULL, NULL,
+                        0, flags, NULL);
+    }
+    return a;
+}
+
 static bool
 make_result(FrontGraph *fg, uint32_t k)
 {
@@ -181,9 +266,11 @@ make_result(FrontGraph *fg, uint32_t k)
         fg->number[k].u = 0;
         return true;
     }
-    int flags = out->order == LAYOUT_F ? NPY_ARRAY_F_CONTIGUOUS : 0;
-    fg->made[k] = PyArray_New(&PyArray_Type, shape->ndim, (npy_intp *)shape->dim, out->dtype, NULL,
-                              NULL, 0, flags, NULL);
+    fg->made[k] = make_array(fg, k);
+    if (fg->made[k] != NULL && out->wrapped) {
+        PyObject *view = PyArray_View((PyArrayObject *)fg->made[k], NULL, NULL);
+        Py_SETREF(fg->made[k], view);
+    }
     if (fg->made[k] == NULL) {
         return false;
     }
@@ -276,10 +363,12 @@ launch(FrontGraph *fg, const Trace *t, PyObject **reg, uint32_t ignored)
             return drop_all(fg, k, FRONT_REFUSED);
         }
     }
-    if (!rt_plan_run(fg->plan, fg->arg, fg->result, &fg->binding, &opt, &faults, &st)) {
+    if (fg->custom != NULL && front_run_custom(fg, t, reg)) {
+        opt.threads = 1;
+    } else if (!rt_plan_run(fg->plan, fg->arg, fg->result, &fg->binding, &opt, &faults, &st)) {
         return drop_all(fg, fg->nout, FRONT_REFUSED);
     }
-    if (faults.bits & ~ignored) {
+    if (faults.bits & (~ignored | fg->strict)) {
         return drop_all(fg, fg->nout, FRONT_FAULT);
     }
     if (!box_all(fg)) {

@@ -17,6 +17,7 @@ typedef struct {
     FrontPlans *plans;
     uint32_t *uses;                     /* by register: reads anywhere in the trace */
     uint32_t *inner;                    /* by register: reads in the current run */
+    uint32_t *writes;                   /* by register: WRITE rows that copy it */
     Lower L;
     uint32_t *seen, stamp;              /* by virtual object: last count that met it */
     bool lost;                          /* no memory */
@@ -64,6 +65,9 @@ plans_free(void *owner)
     for (uint32_t i = 0; i < plans->nstep; i++) {
         graph_free(plans->step[i].graph);
     }
+    for (uint32_t i = 0; i < plans->pool.n; i++) {
+        Py_DECREF(plans->pool.block[i]);
+    }
     cc_free(plans->step);
     cc_free(plans);
 }
@@ -109,8 +113,12 @@ count_all(LowerTrace *lt)
     const Trace *t = lt->t;
 
     for (uint32_t pc = 0; pc < t->nins; pc++) {
-        if (t->ins[pc].op != TAPE_COMMIT) {
-            count_row(lt, lt->uses, &t->ins[pc]);
+        const TapeIns *in = &t->ins[pc];
+        if (in->op != TAPE_COMMIT) {
+            count_row(lt, lt->uses, in);
+        }
+        if (in->op == TAPE_WRITE) {
+            count_ref(lt, lt->writes, t->opnd[in->arg + 1]);
         }
     }
     for (uint32_t i = 0; i < t->nframe; i++) {
@@ -204,20 +212,42 @@ add_output(LowerTrace *lt, uint32_t reg)
     if (!CC_GROW(fg->out, fg->nout, fg->capout, 1)) {
         return false;
     }
-    fg->out[fg->nout++] = (FrontOut){reg, v->form, v->order, v->dtype};
+    fg->out[fg->nout++] = (FrontOut){
+        .reg = reg,
+        .form = v->form,
+        .order = v->order,
+        .wrapped = v->wrapped,
+        .dtype = v->dtype,
+        .hidden = array && lt->uses[reg] == lt->inner[reg] + lt->writes[reg],
+    };
     return cc_graph_add_output(&fg->g, v->ref, array ? CC_OUT_ARRAY : CC_OUT_SCALAR,
                                v->order == LAYOUT_F ? perm : NULL, &lt->L.st);
 }
 
+/* A float that has no place in an integer gives what the library's own instructions make of it. */
+static bool
+is_wild_cast(const CcGraph *g, CcRef r)
+{
+    if (g->node[r].op != CC_OP_CAST || cc_dtype_is_float((CcDtype)g->node[r].dtype)) {
+        return false;
+    }
+    return g->node[r].dtype != CC_DTYPE_BOOL
+        && cc_dtype_is_float((CcDtype)g->node[cc_args(g, r)[0]].dtype);
+}
+
 /* Every node that could raise is wanted for its flags. */
-static void
+static uint32_t
 mark_faults(const Lower *L, CcGraph *g)
 {
+    uint32_t strict = 0;
+
     for (CcRef r = 1; r < g->len; r++) {
         if (cc_node_faults(g, r) != 0 && !front_is_quiet(L, r)) {
             g->node[r].flags |= CC_NODE_FAULT;
+            strict |= is_wild_cast(g, r) ? CC_FAULT_INVALID : 0;
         }
     }
+    return strict;
 }
 
 static bool
@@ -228,7 +258,7 @@ make_plan(const Lower *L, FrontGraph *fg, CcStatus *st)
 #else
     PassOptions opt = {.verify = false};
 #endif
-    mark_faults(L, &fg->g);
+    fg->strict = mark_faults(L, &fg->g);
     if (!pass_run(&fg->g, pass_default, 0, &opt, st)) {
         return false;
     }
@@ -292,6 +322,9 @@ push_step(LowerTrace *lt, uint32_t n, FrontGraph *graph)
         lt->lost = true;
         return false;
     }
+    if (graph != NULL) {
+        graph->pool = &p->pool;
+    }
     p->step[p->nstep++] = (FrontStep){n, graph, graph == NULL ? lt->why : NULL};
     return true;
 }
@@ -325,10 +358,11 @@ begin(LowerTrace *lt, Trace *t)
     lt->plans = cc_calloc(1, sizeof(*lt->plans));
     lt->uses = cc_calloc(t->nreg + 1, sizeof(*lt->uses));
     lt->inner = cc_calloc(t->nreg + 1, sizeof(*lt->inner));
+    lt->writes = cc_calloc(t->nreg + 1, sizeof(*lt->writes));
     lt->seen = cc_calloc(t->nvirt + 1, sizeof(*lt->seen));
     lt->L.val = cc_calloc(t->nreg + 1, sizeof(*lt->L.val));
     lt->L.np = PyImport_ImportModule("numpy");
-    return lt->plans && lt->uses && lt->inner && lt->seen && lt->L.val && lt->L.np;
+    return lt->plans && lt->uses && lt->inner && lt->writes && lt->seen && lt->L.val && lt->L.np;
 }
 
 static void
@@ -339,6 +373,7 @@ finish(LowerTrace *lt)
     graph_free(lt->L.fg);
     cc_free(lt->uses);
     cc_free(lt->inner);
+    cc_free(lt->writes);
     cc_free(lt->seen);
     cc_free(lt->L.val);
     cc_free(lt->L.gref);

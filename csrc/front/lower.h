@@ -35,7 +35,9 @@ typedef struct {
     uint32_t reg;
     uint8_t form;                       /* TapeForm */
     uint8_t order;                      /* LAYOUT_C or LAYOUT_F */
+    bool wrapped;                       /* a view of the whole of an array that nobody else has */
     int16_t dtype;                      /* NumPy type number; arrays and scalars */
+    bool hidden;                        /* an array that only this graph and WRITE rows read */
 } FrontOut;
 
 /* A size that the graph computes and that must be at least `min` (the recording knew that). */
@@ -43,6 +45,14 @@ typedef struct {
     CcDim dim;
     int64_t min;
 } FrontNeed;
+
+/* Memory that hidden results take in turn, so that it stays mapped and near: a block is free when
+ * nothing else holds it. */
+enum { FRONT_POOL_BLOCKS = 64 };
+typedef struct FrontPool {
+    PyObject *block[FRONT_POOL_BLOCKS]; /* owned: arrays of bytes */
+    uint32_t n;
+} FrontPool;
 
 typedef struct {
     CcGraph g;
@@ -55,6 +65,9 @@ typedef struct {
     CcArgIn *arg, *result;              /* owned: room for a call */
     CcScalar *number;
     PyObject **made;
+    struct FrontPool *pool;             /* of the trace; memory of hidden results */
+    PyObject *custom;                   /* of a backend of the program's; pinned by the trace */
+    uint32_t strict; /* faults (CC_FAULT_*) with which a result is not NumPy's, ignored or not */
     bool busy; /* in a call: a weakref callback of a result may come here again */
 } FrontGraph;
 
@@ -68,6 +81,7 @@ typedef struct {
 typedef struct {
     FrontStep *step;                    /* owned */
     uint32_t nstep, capstep;
+    FrontPool pool;
 } FrontPlans;
 
 /* Make kernels of a finished trace: sets plan_owner, plan_free and `check` of its LAUNCH rows.
@@ -93,6 +107,15 @@ typedef enum { FRONT_RAN, FRONT_REFUSED, FRONT_FAULT } FrontRan;
 /* Run a graph on these registers. REFUSED: the inputs are not as recorded; FAULT: an error that the
  * mask `ignored` (CC_FAULT_* bits) does not cover. Then no register has changed. No exception. */
 FrontRan front_launch(FrontGraph *fg, const Trace *t, PyObject **reg, uint32_t ignored);
+
+/* -- run_graph.c ---------------------------------------------------------------------- */
+
+/* A graph on objects: a tuple of new arrays and NumPy scalars; NULL with an exception. */
+PyObject *front_run_objects(const CcGraph *g, const CcPlan *plan, PyObject *const *in, uint32_t n);
+PyObject *front_example(const FrontIn *in);     /* of an input's type, zeros or ones */
+/* The function in place of a graph whose results are made and bound. False: it failed, which was
+ * said, and is not asked again. */
+bool front_run_custom(FrontGraph *fg, const Trace *t, PyObject **reg);
 
 bool front_int_fits(CcDtype dt, int64_t value);         /* as a value of this integer dtype */
 

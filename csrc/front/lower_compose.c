@@ -1,24 +1,9 @@
-/* front/lower_compose.c - functions that are a few operations of others: round, diff, outer ... */
+/* front/lower_compose.c - functions that are a few operations of others: round, diff ... */
 #include "npy.h"
 
 #include "lower_node.h"
 
 #include <string.h>
-
-static bool
-array_operand(Lower *L, TapeRef ref, FrontValue *v)
-{
-    if (ref == TAPE_NULL || !front_value(L, ref, v)) {
-        return false;
-    }
-    return v->form == META_ARRAY || front_no(L, "a number, not an array");
-}
-
-static CcDtype
-result_dtype(const Lower *L)
-{
-    return front_dtype(L->t->meta[L->in->dst - 1].dtype);
-}
 
 /* round(a) to whole numbers */
 static bool
@@ -28,7 +13,7 @@ lower_round(Lower *L, FrontValue *out)
     FrontValue v;
     int64_t decimals = 0;
 
-    if (!front_args(L, "a decimals", arg) || !array_operand(L, arg[0], &v)
+    if (!front_args(L, "a decimals", arg) || !front_array(L, arg[0], &v)
             || (arg[1] != TAPE_NULL && !front_const_int(L, arg[1], &decimals)) || decimals != 0
             || !cc_dtype_is_float(front_dtype(v.dtype))) {
         return front_no(L, "round() without a kernel");
@@ -64,7 +49,7 @@ lower_diff(Lower *L, FrontValue *out)
     FrontValue v;
     int64_t times = 1, axis = -1;
 
-    if (!front_args(L, "a n axis", arg) || !array_operand(L, arg[0], &v)
+    if (!front_args(L, "a n axis", arg) || !front_array(L, arg[0], &v)
             || (arg[1] != TAPE_NULL && !front_const_int(L, arg[1], &times)) || times != 1
             || (arg[2] != TAPE_NULL && !front_const_int(L, arg[2], &axis)) || v.dtype == NPY_BOOL) {
         return front_no(L, "diff() without a kernel");
@@ -79,30 +64,6 @@ lower_diff(Lower *L, FrontValue *out)
     return front_give(L, r, front_order(L, &v, 1), true, out);
 }
 
-static bool
-lower_outer(Lower *L, FrontValue *out)
-{
-    TapeRef arg[2];
-    FrontValue v[2];
-    CcRef ref[2];
-
-    if (!front_args(L, "a b", arg) || !array_operand(L, arg[0], &v[0])
-            || !array_operand(L, arg[1], &v[1]) || result_dtype(L) == CC_DTYPE_BOOL) {
-        return front_no(L, "outer() without a kernel");
-    }
-    for (int i = 0; i < 2; i++) {
-        if (L->g->node[v[i].ref].ndim != 1) {
-            return front_no(L, "outer() of more than rows");
-        }
-        ref[i] = cc_build_expand(L->g, front_as(L, &v[i], result_dtype(L)), i == 0 ? 2 : 1, &L->st);
-    }
-    if (!cc_build_broadcast_all(L->g, ref, 2, &L->st)) {
-        return front_no(L, "shapes that do not fit");
-    }
-    CcRef r = cc_build_binary(L->g, CC_OP_MUL, ref[0], ref[1], &L->st);
-    return front_give(L, r, LAYOUT_C, true, out);
-}
-
 /* count_nonzero(a): a Python int */
 static bool
 lower_count(Lower *L, FrontValue *out)
@@ -110,7 +71,7 @@ lower_count(Lower *L, FrontValue *out)
     TapeRef arg[1];
     FrontValue v;
 
-    if (!front_args(L, "a", arg) || !array_operand(L, arg[0], &v) || L->g->node[v.ref].ndim == 0) {
+    if (!front_args(L, "a", arg) || !front_array(L, arg[0], &v) || L->g->node[v.ref].ndim == 0) {
         return front_no(L, "count_nonzero() without a kernel");
     }
     uint64_t axes = ((uint64_t)1 << L->g->node[v.ref].ndim) - 1;
@@ -124,7 +85,7 @@ static const struct {
     bool (*lower)(Lower *L, FrontValue *out);
 } compose_rows[] = {
     {"round", lower_round}, {"around", lower_round},        {"diff", lower_diff},
-    {"outer", lower_outer}, {"count_nonzero", lower_count},
+    {"count_nonzero", lower_count},
 };
 
 bool

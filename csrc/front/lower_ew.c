@@ -209,8 +209,8 @@ power_short(const Lower *L, const FrontValue *base, TapeRef exponent)
     return e == 1.0 ? "positive" : e == -1.0 ? "reciprocal" : e == 0.5 ? "sqrt" : "power";
 }
 
-static bool
-lower_binary(Lower *L, const TapeRef *arg, FrontValue *out)
+bool
+front_lower_binary(Lower *L, const TapeRef *arg, FrontValue *out)
 {
     static const char *const name[13] = {
         "add", "bitwise_and", "floor_divide", "left_shift", "matmul", "multiply", "remainder",
@@ -243,7 +243,7 @@ front_lower_operator(Lower *L, FrontValue *out)
 
     switch ((CallKind)L->in->sub) {
     case DO_BINARY:
-        return lower_binary(L, arg, out);
+        return front_lower_binary(L, arg, out);
     case DO_COMPARE:
         if (!front_lower_ufunc(L, compare[L->in->aux & 7], arg, 2, out)) {
             return false;
@@ -301,10 +301,10 @@ front_lower_cast(Lower *L, TapeRef a, int typenum, bool copy, FrontValue *out)
     if (!front_value(L, a, &v)) {
         return false;
     }
-    if (v.ref == 0 || (!copy && v.form == META_ARRAY && v.dtype == typenum)) {
-        return front_no(L, "a conversion that may give its operand");
-    }
     CcRef r = front_as(L, &v, front_dtype(typenum));
+    if (r == v.ref && r != 0 && !copy) {
+        return front_give(L, r, v.order, false, out);   /* the operand itself */
+    }
     return r != 0 && front_give(L, r, front_copy_order(L, &v), true, out);
 }
 

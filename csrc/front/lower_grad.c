@@ -14,13 +14,14 @@ bring_path_here(Lower *L, const TapeGrad *tg)
 {
     const TapeRef *op = L->t->opnd + tg->first + tg->nleaves;
     const TapeIns *in = L->in;
-    bool ok = true;
+    bool ok = true, again = false;      /* behind one that comes, all come: theirs had a parameter */
 
     for (uint32_t i = 0; ok && i < tg->nops; i++) {
         FrontValue *v = &L->val[TAPE_INDEX(op[i])], out;
-        if (v->inside) {
+        if (v->inside && !again) {
             continue;
         }
+        again = true;
         L->in = front_row_of(L, op[i]);
         ok = L->in != NULL && front_lower_row(L, &out);
         out.inside = true;

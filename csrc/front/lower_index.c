@@ -103,7 +103,8 @@ read_key(const Lower *L, TapeRef key, Item *item)
 {
     TapeRef ref[TAPE_MAX_NDIM];
     PyObject *obj = front_const(L, key);
-    int n = obj != NULL ? -1 : front_items(L, key, ref, TAPE_MAX_NDIM);
+    bool list = TAPE_KIND(key) == TAPE_VIRT && L->t->virt[TAPE_INDEX(key)].kind == VIRT_LIST;
+    int n = obj != NULL || list ? -1 : front_items(L, key, ref, TAPE_MAX_NDIM);
 
     if (obj != NULL && PyTuple_CheckExact(obj)) {
         n = PyTuple_GET_SIZE(obj) > TAPE_MAX_NDIM ? -1 : (int)PyTuple_GET_SIZE(obj);
@@ -115,7 +116,7 @@ read_key(const Lower *L, TapeRef key, Item *item)
         return n;
     }
     if (n < 0) {
-        return read_item(L, key, &item[0]) ? 1 : -1;
+        return !list && read_item(L, key, &item[0]) ? 1 : -1;
     }
     for (int i = 0; i < n; i++) {
         if (!read_item(L, ref[i], &item[i])) {
@@ -127,6 +128,19 @@ read_key(const Lower *L, TapeRef key, Item *item)
 
 /* -- Basic indexing -------------------------------------------------------------------------------
  */
+
+/* A bound of a slice beyond the end of its axis, which is where NumPy puts it; 0 = it is not. */
+static CcDim
+clipped(Lower *L, CcDim n, const Bound *b)
+{
+    CcDim at = front_dim(L, CC_DIM_ADD, n, b->at), zero = cc_dim_const(L->g, 0, &L->st);
+
+    if (b->ref != TAPE_NULL || at == 0 || zero == 0) {
+        return 0;
+    }
+    return b->at < 0 ? cc_dim_make(L->g, CC_DIM_MAX, at, zero, &L->st)
+                     : front_dim(L, CC_DIM_MIN, n, b->at);
+}
 
 /* A bound as NumPy counts it, on an axis so long that nothing is clipped; `edge` 1: it must be an
  * element itself. */
@@ -141,6 +155,9 @@ place(Lower *L, CcDim n, const Bound *b, int64_t edge)
     } else {
         room = at == 0 ? 0 : cc_dim_make(L->g, CC_DIM_SUB, n, at, &L->st);
         room = front_dim(L, CC_DIM_SUB, room, edge);
+    }
+    if (room != 0 && edge == 0 && cc_dim_eval(L->g, room, L->sym) < 0) {
+        return clipped(L, n, b);
     }
     if (room == 0 || cc_dim_eval(L->g, room, L->sym) < 0 || !front_need(L, room, 0)) {
         L->why = "a place beyond the axis";
@@ -220,9 +237,8 @@ cut_item(Lower *L, Cut *c, const Item *it, uint8_t later)
 }
 
 static bool
-lower_basic(Lower *L, const FrontValue *v, const Item *item, int n, FrontValue *out)
+cut_all(Lower *L, Cut *c, const Item *item, int n)
 {
-    Cut c = {.x = v->ref, .ndim = L->g->node[v->ref].ndim};
     uint8_t later = 0;                  /* axes that items behind this one take */
     bool ok = true;
 
@@ -231,13 +247,39 @@ lower_basic(Lower *L, const FrontValue *v, const Item *item, int n, FrontValue *
     }
     for (int i = 0; ok && i < n; i++) {
         later -= item[i].kind == ITEM_PLACE || item[i].kind == ITEM_SLICE;
-        ok = cut_item(L, &c, &item[i], later);
+        ok = cut_item(L, c, &item[i], later);
     }
-    while (ok && c.axis < c.ndim) {
-        ok = cut_whole(L, &c);
+    while (ok && c->axis < c->ndim) {
+        ok = cut_whole(L, c);
     }
-    if (!ok) {
-        return front_no(L, L->why != NULL ? L->why : "an index without a kernel");
+    return ok || front_no(L, L->why != NULL ? L->why : "an index without a kernel");
+}
+
+bool
+front_part_shape(Lower *L, CcRef x, TapeRef key, uint8_t *ndim, CcDim *dim)
+{
+    Cut c = {.x = x, .ndim = L->g->node[x].ndim};
+    Item item[TAPE_MAX_NDIM];
+    int n = read_key(L, key, item);
+
+    if (n < 0) {
+        return front_no(L, "an index that is not known");
+    }
+    if (!cut_all(L, &c, item, n)) {
+        return false;
+    }
+    *ndim = c.nshape;
+    memcpy(dim, c.shape, c.nshape * sizeof(*dim));
+    return true;
+}
+
+static bool
+lower_basic(Lower *L, const FrontValue *v, const Item *item, int n, FrontValue *out)
+{
+    Cut c = {.x = v->ref, .ndim = L->g->node[v->ref].ndim};
+
+    if (!cut_all(L, &c, item, n)) {
+        return false;
     }
     CcRef r = cc_build_slice(L->g, v->ref, c.start, c.step, c.size, &L->st);
     r = r == 0 ? 0 : cc_build_reshape(L->g, r, c.nshape, c.shape, &L->st);
@@ -249,46 +291,108 @@ lower_basic(Lower *L, const FrontValue *v, const Item *item, int n, FrontValue *
 /* -- One array of places
  * ------------------------------------------------------------------------------ */
 
+/* Places as a node: an array of integers, or a short list of constants. */
+static CcRef
+places_of(Lower *L, TapeRef ref, FrontValue *at)
+{
+    enum { MAX = 16 };
+    CcRef part[MAX];
+    PyObject *obj = TAPE_KIND(ref) == TAPE_REG ? NULL : front_object(L, ref);
+    bool list = obj != NULL && PyList_CheckExact(obj);
+    Py_ssize_t n = list && PyList_GET_SIZE(obj) <= MAX ? PyList_GET_SIZE(obj) : 0;
+
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *o = PyList_GET_ITEM(obj, i);
+        long place = PyLong_CheckExact(o) ? PyLong_AsLong(o) : LONG_MAX;
+        bool ok = place > -(1 << 30) && place < 1 << 30;
+        part[i] = ok ? cc_build_const_i64(L->g, CC_DTYPE_I64, place, &L->st) : 0;
+        part[i] = cc_build_expand(L->g, part[i], 1, &L->st);
+        n = part[i] == 0 ? 0 : n;
+    }
+    Py_XDECREF(obj);
+    PyErr_Clear();
+    if (list) {
+        *at = (FrontValue){.order = LAYOUT_C, .form = META_ARRAY, .dtype = NPY_INT64};
+        at->ref = n == 0 ? 0 : cc_build_concat(L->g, part, (uint32_t)n, 0, &L->st);
+        return at->ref;
+    }
+    if (!front_array(L, ref, at)) {
+        return 0;
+    }
+    CcDtype dt = front_dtype(at->dtype);
+    bool ok = dt != CC_DTYPE_U64 && cc_dtype_is_int(dt) && L->g->node[at->ref].ndim > 0;
+    return ok ? front_as(L, at, CC_DTYPE_I64) : 0;
+}
+
+/* The memory of x[:, :, places] has the axes of the places before all others. */
+static uint8_t
+gather_order(const Lower *L, const FrontValue *v, const FrontValue *at, uint8_t axis)
+{
+    FrontValue both[2] = {*v, *at};
+
+    if (front_order(L, both, 2) != LAYOUT_C) {
+        return LAYOUT_STRIDED;
+    }
+    bool matrix = L->g->node[v->ref].ndim == 2 && L->g->node[at->ref].ndim == 1;
+    return axis == 0 ? LAYOUT_C : matrix ? LAYOUT_F : LAYOUT_STRIDED;
+}
+
 static bool
 lower_gather(Lower *L, const FrontValue *v, TapeRef places, uint8_t axis, FrontValue *out)
 {
     FrontValue at;
+    CcRef r = places_of(L, places, &at);
 
-    if (!front_value(L, places, &at)) {
-        return false;
-    }
-    CcDtype dt = front_dtype(at.dtype);
-    if (at.form != META_ARRAY || dt == CC_DTYPE_U64 || !cc_dtype_is_int(dt)
-            || L->g->node[at.ref].ndim == 0) {
+    if (r == 0) {
         return front_no(L, "an index without a kernel");
     }
-    FrontValue both[2] = {*v, at};
-    CcRef r = cc_build_gather(L->g, v->ref, front_as(L, &at, CC_DTYPE_I64), axis, &L->st);
-    uint8_t order = front_order(L, both, 2) == LAYOUT_C ? LAYOUT_C : LAYOUT_STRIDED;
-    return front_give(L, r, order, true, out);
+    r = cc_build_gather(L->g, v->ref, r, axis, &L->st);
+    bool ok = front_give(L, r, gather_order(L, v, &at, axis), true, out);
+    out->wrapped = true;                /* the turned one is a view */
+    return ok;
 }
 
-/* (:, :, places): the axis of the array, or -1. */
-static int
-gather_axis(Lower *L, const TapeRef *item, int n)
+static bool
+is_whole(const Lower *L, TapeRef ref)
 {
-    for (int i = 0; i < n - 1; i++) {
-        PyObject *obj = front_object(L, item[i]);
-        PySliceObject *s = obj != NULL && PySlice_Check(obj) ? (PySliceObject *)obj : NULL;
-        bool whole = s != NULL && s->start == Py_None && s->stop == Py_None && s->step == Py_None;
-        Py_XDECREF(obj);
-        if (!whole) {
-            return -1;
+    PyObject *obj = front_object(L, ref);
+    PySliceObject *s = obj != NULL && PySlice_Check(obj) ? (PySliceObject *)obj : NULL;
+    bool whole = s != NULL && s->start == Py_None && s->stop == Py_None && s->step == Py_None;
+
+    Py_XDECREF(obj);
+    return whole;
+}
+
+/* (:, ..., places, :): which item has the places, -1 = there is more to it; *axis gets their axis.
+ */
+static int
+gather_item(const Lower *L, const TapeRef *item, int n, uint8_t ndim, uint8_t *axis)
+{
+    int found = -1, rest = -1;
+
+    for (int i = 0; i < n; i++) {
+        if (front_const(L, item[i]) == Py_Ellipsis && rest < 0) {
+            rest = i;
+        } else if (!is_whole(L, item[i])) {
+            if (found >= 0) {
+                return -1;
+            }
+            found = i;
         }
     }
-    return n - 1;
+    if (found < 0 || n - (rest >= 0) > ndim) {
+        return -1;
+    }
+    *axis = (uint8_t)(rest >= 0 && rest < found ? ndim - (n - found) : found);
+    return found;
 }
 
 bool
 front_lower_getitem(Lower *L, FrontValue *out)
 {
     const TapeRef *arg = L->t->opnd + L->in->arg;
-    TapeRef item[TAPE_MAX_NDIM];
+    TapeRef item[TAPE_MAX_NDIM + 1];
+    uint8_t axis = 0;
     FrontValue v;
 
     if (!front_value(L, arg[0], &v)) {
@@ -303,33 +407,40 @@ front_lower_getitem(Lower *L, FrontValue *out)
         return lower_basic(L, &v, basic, nbasic, out);
     }
     uint8_t ndim = L->g->node[v.ref].ndim;
-    if (TAPE_KIND(arg[1]) == TAPE_REG && ndim > 0) {
+    const TapeVirt *virt = TAPE_KIND(arg[1]) == TAPE_VIRT ? &L->t->virt[TAPE_INDEX(arg[1])] : NULL;
+    if (ndim > 0 && (virt == NULL || virt->kind == VIRT_LIST)) {
         return lower_gather(L, &v, arg[1], 0, out);
     }
-    int n = front_items(L, arg[1], item, ndim);
-    int axis = n < 1 ? -1 : gather_axis(L, item, n);
-    if (axis < 0 || TAPE_KIND(item[axis]) != TAPE_REG) {
+    int n = front_items(L, arg[1], item, ndim + 1);
+    int at = n < 1 ? -1 : gather_item(L, item, n, ndim, &axis);
+    if (at < 0) {
         return front_no(L, "an index that is not known");
     }
-    return lower_gather(L, &v, item[axis], (uint8_t)axis, out);
+    return lower_gather(L, &v, item[at], axis, out);
 }
 
-/* np.take(a, places, axis) */
+/* np.take(a, places, axis): always in C order */
 bool
 front_lower_take(Lower *L, FrontValue *out)
 {
     TapeRef arg[3];
-    FrontValue v;
-    int64_t axis;
+    FrontValue v, at;
+    uint8_t axis = 0;
 
-    if (!front_args(L, "a indices axis", arg) || arg[1] == TAPE_NULL || !front_value(L, arg[0], &v)
-            || v.form != META_ARRAY || !front_const_int(L, arg[2], &axis)) {
+    if (!front_args(L, "a indices axis", arg) || arg[1] == TAPE_NULL
+            || !front_array(L, arg[0], &v)) {
         return front_no(L, "arguments that have no kernel");
     }
-    uint8_t ndim = L->g->node[v.ref].ndim;
-    axis += axis < 0 ? ndim : 0;
-    if (axis < 0 || axis >= ndim) {
-        return front_no(L, "an axis that is not there");
+    CcRef x = v.ref;
+    if (arg[2] == TAPE_NULL || front_const(L, arg[2]) == Py_None) {
+        CcDim n = cc_numel(L->g, x, &L->st);
+        x = n == 0 ? 0 : cc_build_reshape(L->g, x, 1, &n, &L->st);
+    } else if (!front_axis(L, arg[2], L->g->node[x].ndim, &axis)) {
+        return false;
     }
-    return lower_gather(L, &v, arg[1], (uint8_t)axis, out);
+    CcRef places = places_of(L, arg[1], &at);
+    if (x == 0 || places == 0) {
+        return front_no(L, "an index without a kernel");
+    }
+    return front_give(L, cc_build_gather(L->g, x, places, axis, &L->st), LAYOUT_C, true, out);
 }

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { MAKE_MAX_PARTS = 64 };
+enum { MAKE_MAX_PARTS = 64, MAKE_MAX_ITEMS = 32 };
 
 static CcDtype
 result_dtype(const Lower *L)
@@ -38,7 +38,8 @@ filled(Lower *L, CcRef value, uint8_t n, const CcDim *dim, uint8_t order, FrontV
     return front_give(L, cc_build_full(L->g, value, n, dim, &L->st), order, true, out);
 }
 
-/* zeros(shape), ones(shape), full(shape, value); their dtype is as recorded. */
+/* zeros(shape), ones(shape), full(shape, value), empty(shape), in which anything may be; their dtype
+ * is as recorded. */
 static bool
 lower_filled(Lower *L, const char *name, FrontValue *out)
 {
@@ -67,7 +68,7 @@ lower_filled(Lower *L, const char *name, FrontValue *out)
     return value != 0 && filled(L, value, m->ndim, dim, LAYOUT_C, out);
 }
 
-/* zeros_like(a), ones_like(a), full_like(a, value) */
+/* zeros_like(a), ones_like(a), full_like(a, value), empty_like(a) */
 static bool
 lower_like(Lower *L, const char *name, FrontValue *out)
 {
@@ -100,33 +101,157 @@ lower_like(Lower *L, const char *name, FrontValue *out)
     return value != 0 && filled(L, value, n, dim, front_copy_order(L, &a), out);
 }
 
-/* arange of one size, or of constants */
+/* arange in floats: from the first two elements, as NumPy fills it */
+static bool
+float_range(Lower *L, PyObject *from, PyObject *step, FrontValue *out)
+{
+    const TapeMeta *m = &L->t->meta[L->in->dst - 1];
+    CcDtype dt = result_dtype(L);
+    double first = from == NULL ? 0 : PyFloat_AsDouble(from);
+    double by = step == NULL ? 1 : PyFloat_AsDouble(step);
+
+    if (PyErr_Occurred() || (dt == CC_DTYPE_F32 && m->dim[0] > 1 << 24)) {
+        PyErr_Clear();
+        return front_no(L, "a range that is not known");
+    }
+    double delta = dt == CC_DTYPE_F32 ? (double)((float)(first + by) - (float)first)
+                                      : (first + by) - first;
+    CcRef r = cc_build_iota(L->g, cc_build_const_f64(L->g, dt, first, &L->st),
+                            cc_build_const_f64(L->g, dt, delta, &L->st),
+                            cc_dim_const(L->g, m->dim[0], &L->st), &L->st);
+    return front_give(L, r, LAYOUT_C, true, out);
+}
+
+/* arange of one size, or of constants; the dtype is as recorded */
 static bool
 lower_arange(Lower *L, FrontValue *out)
 {
     const TapeMeta *m = &L->t->meta[L->in->dst - 1];
+    CcDtype dt = result_dtype(L);
     TapeRef arg[4];
     int64_t from = 0, to = 0, step = 1;
     CcDim size;
 
-    if (!front_args(L, "start stop step dtype", arg) || result_dtype(L) != CC_DTYPE_I64
-            || m->form != META_ARRAY || m->ndim != 1) {
+    if (!front_args(L, "start stop step dtype", arg) || m->form != META_ARRAY || m->ndim != 1
+            || dt == CC_DTYPE_NONE || dt == CC_DTYPE_BOOL
+            || !plain_options(L, arg[3], TAPE_NULL, TAPE_NULL)) {
         return front_no(L, "arguments that have no kernel");
     }
-    if (arg[1] == TAPE_NULL) {
+    bool constant = front_const(L, arg[0]) != NULL
+        && (arg[1] == TAPE_NULL || front_const(L, arg[1]) != NULL)
+        && (arg[2] == TAPE_NULL || front_const(L, arg[2]) != NULL);
+    if (cc_dtype_is_float(dt)) {
+        return constant ? float_range(L, arg[1] == TAPE_NULL ? NULL : front_const(L, arg[0]),
+                                      front_const(L, arg[2]), out)
+                        : front_no(L, "a range that is not known");
+    }
+    if (arg[1] == TAPE_NULL && arg[2] == TAPE_NULL && dt == CC_DTYPE_I64) {
         size = front_size(L, arg[0], m->dim[0]);
     } else {
-        if (!front_const_int(L, arg[0], &from) || !front_const_int(L, arg[1], &to)
+        if (!front_const_int(L, arg[0], &from)
+                || (arg[1] != TAPE_NULL && !front_const_int(L, arg[1], &to))
                 || (arg[2] != TAPE_NULL && !front_const_int(L, arg[2], &step))) {
             return front_no(L, "a range that is not known");
         }
+        from = arg[1] == TAPE_NULL ? 0 : from;
         size = cc_dim_const(L->g, m->dim[0], &L->st);
     }
-    if (size == 0) {
+    if (size == 0 || !front_int_fits(dt, from) || !front_int_fits(dt, step)) {
         return front_no(L, "a range that is not known");
     }
-    CcRef r = cc_build_iota(L->g, cc_build_const_i64(L->g, CC_DTYPE_I64, from, &L->st),
-                            cc_build_const_i64(L->g, CC_DTYPE_I64, step, &L->st), size, &L->st);
+    CcRef r = cc_build_iota(L->g, cc_build_const_i64(L->g, dt, from, &L->st),
+                            cc_build_const_i64(L->g, dt, step, &L->st), size, &L->st);
+    return front_give(L, r, LAYOUT_C, true, out);
+}
+
+/* linspace of constants: arange(num) * step + start, and the stop itself as the last */
+static bool
+lower_linspace(Lower *L, FrontValue *out)
+{
+    const TapeMeta *m = &L->t->meta[L->in->dst - 1];
+    TapeRef arg[4];
+    double end[2];
+
+    if (!front_args(L, "start stop num endpoint", arg) || m->form != META_ARRAY || m->ndim != 1
+            || result_dtype(L) != CC_DTYPE_F64) {
+        return front_no(L, "arguments that have no kernel");
+    }
+    PyObject *last = arg[3] == TAPE_NULL ? Py_True : front_const(L, arg[3]);
+    for (int i = 0; i < 2; i++) {
+        PyObject *o = front_const(L, arg[i]);
+        bool number = o != NULL && (PyFloat_CheckExact(o) || PyLong_CheckExact(o));
+        end[i] = number ? PyFloat_AsDouble(o) : 0;
+        last = number && !PyErr_Occurred() ? last : NULL;
+        PyErr_Clear();
+    }
+    bool num = arg[2] == TAPE_NULL || front_const(L, arg[2]) != NULL;
+    int64_t n = m->dim[0];
+    if (last == NULL || !PyBool_Check(last) || !num || n < 2) {
+        return front_no(L, "numbers that are not known");
+    }
+    double step = (end[1] - end[0]) / (double)(last == Py_True ? n - 1 : n);
+    if (step == 0 || step - step != 0) {
+        return front_no(L, "numbers that are not known");
+    }
+    CcRef r = cc_build_iota(L->g, cc_build_const_i64(L->g, CC_DTYPE_I64, 0, &L->st),
+                            cc_build_const_i64(L->g, CC_DTYPE_I64, 1, &L->st),
+                            cc_dim_const(L->g, n, &L->st), &L->st);
+    CcRef two[2] = {r, cc_build_const_i64(L->g, CC_DTYPE_I64, n - 1, &L->st)};
+    CcRef f[2] = {
+        cc_build_cast(L->g, r, CC_DTYPE_F64, &L->st),
+        cc_build_const_f64(L->g, CC_DTYPE_F64, step, &L->st),
+    };
+    CcRef g[2] = {0, cc_build_const_f64(L->g, CC_DTYPE_F64, end[0], &L->st)};
+    if (!cc_build_broadcast_all(L->g, f, 2, &L->st)) {
+        return front_no(L, "operands that the graph does not take");
+    }
+    g[0] = cc_build_binary(L->g, CC_OP_MUL, f[0], f[1], &L->st);
+    if (g[0] == 0 || g[1] == 0 || !cc_build_broadcast_all(L->g, g, 2, &L->st)) {
+        return front_no(L, "operands that the graph does not take");
+    }
+    CcRef value = cc_build_binary(L->g, CC_OP_ADD, g[0], g[1], &L->st);
+    if (last == Py_True && value != 0 && cc_build_broadcast_all(L->g, two, 2, &L->st)) {
+        CcRef three[3] = {
+            cc_build_binary(L->g, CC_OP_EQ, two[0], two[1], &L->st),
+            cc_build_const_f64(L->g, CC_DTYPE_F64, end[1], &L->st),
+            value,
+        };
+        value = three[0] != 0 && three[1] != 0 && cc_build_broadcast_all(L->g, three, 3, &L->st)
+                    ? cc_build_where(L->g, three[0], three[1], three[2], &L->st) : 0;
+    }
+    return front_give(L, value, LAYOUT_C, true, out);
+}
+
+/* array(x) is a copy; asarray(x), ascontiguousarray(x) may be x itself; a flat list of numbers is
+ * an array of them. */
+static bool
+lower_array(Lower *L, bool copies, FrontValue *out)
+{
+    TapeRef arg[2], item[MAKE_MAX_ITEMS];
+    CcRef part[MAKE_MAX_ITEMS];
+    FrontValue v;
+
+    if (!front_args(L, copies ? "object dtype" : "a dtype", arg)
+            || !plain_options(L, arg[1], TAPE_NULL, TAPE_NULL)
+            || result_dtype(L) == CC_DTYPE_NONE) {
+        return front_no(L, "arguments that have no kernel");
+    }
+    int n = front_items(L, arg[0], item, MAKE_MAX_ITEMS);
+    if (n < 0 && front_array(L, arg[0], &v)) {
+        CcRef r = front_as(L, &v, result_dtype(L));
+        bool same = r == v.ref;
+        return front_give(L, r, same ? v.order : front_copy_order(L, &v), copies || !same, out);
+    }
+    for (int i = 0; i < n; i++) {
+        if (!front_value(L, item[i], &v) || (v.form == META_ARRAY)) {
+            return front_no(L, "an array of other things than numbers");
+        }
+        part[i] = cc_build_expand(L->g, front_as(L, &v, result_dtype(L)), 1, &L->st);
+        if (part[i] == 0) {
+            return front_no(L, "an array of other things than numbers");
+        }
+    }
+    CcRef r = n < 1 ? 0 : cc_build_concat(L->g, part, (uint32_t)n, 0, &L->st);
     return front_give(L, r, LAYOUT_C, true, out);
 }
 
@@ -173,15 +298,23 @@ lower_joined(Lower *L, bool stack, FrontValue *out)
     FrontValue v[MAKE_MAX_PARTS];
     int64_t axis = 0;
 
-    if (!front_args(L, "arrays axis", arg)
-            || (arg[1] != TAPE_NULL && !front_const_int(L, arg[1], &axis))) {
+    if (!front_args(L, "arrays axis", arg)) {
+        return front_no(L, "arguments that have no kernel");
+    }
+    bool flat = !stack && front_const(L, arg[1]) == Py_None;
+    if (!flat && arg[1] != TAPE_NULL && !front_const_int(L, arg[1], &axis)) {
         return front_no(L, "arguments that have no kernel");
     }
     uint32_t n = read_parts(L, arg[0], stack, &axis, part, v);
+    for (uint32_t i = 0; flat && i < n; i++) {
+        CcDim all = cc_numel(L->g, part[i], &L->st);
+        part[i] = all == 0 ? 0 : cc_build_reshape(L->g, part[i], 1, &all, &L->st);
+        n = part[i] == 0 ? 0 : n;
+    }
     if (n == 0) {
         return front_no(L, "parts that are not known");
     }
-    uint8_t order = front_order(L, v, n);
+    uint8_t order = flat ? LAYOUT_C : front_order(L, v, n);
     for (uint32_t i = 0; stack && i < n; i++) {
         order = v[i].order == LAYOUT_C ? order : LAYOUT_STRIDED;
     }
@@ -261,27 +394,29 @@ lower_pad(Lower *L, FrontValue *out)
 bool
 front_lower_making(Lower *L, const char *name, bool *mine, FrontValue *out)
 {
-    TapeRef arg[2];
-
     *mine = true;
-    if (strcmp(name, "zeros") == 0 || strcmp(name, "ones") == 0 || strcmp(name, "full") == 0) {
+    if (strcmp(name, "zeros") == 0 || strcmp(name, "ones") == 0 || strcmp(name, "full") == 0
+            || strcmp(name, "empty") == 0) {
         return lower_filled(L, name, out);
     }
     if (strcmp(name, "zeros_like") == 0 || strcmp(name, "ones_like") == 0
-            || strcmp(name, "full_like") == 0) {
+            || strcmp(name, "full_like") == 0 || strcmp(name, "empty_like") == 0) {
         return lower_like(L, name, out);
     }
     if (strcmp(name, "arange") == 0) {
         return lower_arange(L, out);
+    }
+    if (strcmp(name, "linspace") == 0) {
+        return lower_linspace(L, out);
+    }
+    if (strcmp(name, "array") == 0 || strcmp(name, "asarray") == 0) {
+        return lower_array(L, name[1] == 'r', out);
     }
     if (strcmp(name, "concatenate") == 0 || strcmp(name, "stack") == 0) {
         return lower_joined(L, *name == 's', out);
     }
     if (strcmp(name, "pad") == 0) {
         return lower_pad(L, out);
-    }
-    if (strcmp(name, "dot") == 0) {
-        return front_args(L, "a b", arg) && front_lower_matmul(L, arg[0], arg[1], true, out);
     }
     *mine = false;
     return false;

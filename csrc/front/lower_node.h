@@ -19,6 +19,7 @@ typedef struct {
     int16_t dtype;                      /* NumPy type number */
     bool fresh;                         /* memory of its own for all sizes: may be a result */
     bool inside;                        /* computed by a row of this run */
+    bool wrapped;                       /* fresh, and a view of memory that nobody else sees */
 } FrontValue;
 
 enum { FRONT_MAX_GRADIENTS = 8, FRONT_MAX_LEAVES = 200 };
@@ -61,6 +62,11 @@ int front_typenum(CcDtype dt);
 
 /* The value of an operand; registers from outside become parameters. */
 bool front_value(Lower *L, TapeRef ref, FrontValue *out);
+
+bool front_array(Lower *L, TapeRef ref, FrontValue *v);     /* one that is an array */
+
+/* Copy the dims of a node; how many. */
+uint8_t front_dims(const Lower *L, CcRef r, CcDim *dim);
 
 /* It as a node of this dtype; 0 = no kernel. */
 CcRef front_as(Lower *L, const FrontValue *v, CcDtype dt);
@@ -134,6 +140,7 @@ bool front_lower_row(Lower *L, FrontValue *out);                /* lower_row.c *
 
 bool front_lower_ufunc(Lower *L, const char *name, const TapeRef *arg, uint32_t n, FrontValue *out);
 bool front_lower_operator(Lower *L, FrontValue *out);           /* BINARY UNARY COMPARE */
+bool front_lower_binary(Lower *L, const TapeRef *arg, FrontValue *out); /* the row's BINARY_OP */
 bool front_lower_truth(Lower *L, TapeRef a, FrontValue *out);
 bool front_lower_number(Lower *L, TapeRef a, uint8_t form,
                         FrontValue *out); /* float(x), x.item() */
@@ -149,8 +156,18 @@ bool front_lower_shaping(Lower *L, const char *name, bool *mine, FrontValue *out
 bool front_lower_reshape_to(Lower *L, const FrontValue *v, PyObject *shape, FrontValue *out);
 bool front_lower_attribute(Lower *L, FrontValue *out);
 bool front_lower_getitem(Lower *L, FrontValue *out);
+/* Shape of x[key] as an array: an element has no axes. */
+bool front_part_shape(Lower *L, CcRef x, TapeRef key, uint8_t *ndim, CcDim *dim);
 bool front_lower_take(Lower *L, FrontValue *out);
 bool front_lower_matmul(Lower *L, TapeRef a, TapeRef b, bool dot, FrontValue *out);
+
+bool front_axis(Lower *L, TapeRef ref, uint8_t ndim, uint8_t *axis); /* one constant axis */
+
+/* lower_arrange.c: whole arrays repeated, joined, masked by place */
+bool front_lower_arranged(Lower *L, const char *name, bool *mine, FrontValue *out);
+
+/* lower_product.c: sums of products */
+bool front_lower_product(Lower *L, const char *name, bool *mine, FrontValue *out);
 
 /* lower_make.c: arrays from numbers, parts put together */
 bool front_lower_making(Lower *L, const char *name, bool *mine, FrontValue *out);
@@ -161,6 +178,9 @@ bool front_lower_gradient(Lower *L, FrontValue *out);
 bool front_is_gradient(const Lower *L, TapeRef ref);
 bool front_lower_gradient_item(Lower *L, FrontValue *out);
 bool front_is_quiet(const Lower *L, CcRef r);
+
+/* lower_update.c: INPLACE ASSIGN STORE INTO */
+bool front_lower_update(Lower *L, FrontValue *out);
 
 /* lower_nn.c: a function of ccompile.nn.functional */
 bool front_lower_nn(Lower *L, const char *name, FrontValue *out);

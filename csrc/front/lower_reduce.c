@@ -14,15 +14,15 @@ typedef struct {
     const char *args;
 } RedRow;
 
-/* Operand and axis first; then dtype and keepdims, where there are any, under fixed places. */
-enum { RED_A, RED_AXIS, RED_DTYPE, RED_OUT, RED_KEEP };
+/* Operand and axis first; then the others, where there are any, under fixed places. */
+enum { RED_A, RED_AXIS, RED_DTYPE, RED_OUT, RED_KEEP, RED_DDOF };
 
 static const RedRow red_rows[] = {
     {"sum", RED_ADDS, CC_OP_SUM, "a axis dtype out keepdims"},
     {"prod", RED_ADDS, CC_OP_PROD, "a axis dtype out keepdims"},
     {"mean", RED_MOMENT, CC_OP_MEAN, "a axis dtype out keepdims"},
-    {"var", RED_MOMENT, CC_OP_VAR, "a axis dtype out keepdims"},
-    {"std", RED_MOMENT, CC_OP_STD, "a axis dtype out keepdims"},
+    {"var", RED_MOMENT, CC_OP_VAR, "a axis dtype out keepdims ddof"},
+    {"std", RED_MOMENT, CC_OP_STD, "a axis dtype out keepdims ddof"},
     {"max", RED_PLAIN, CC_OP_MAX, "a axis out keepdims"},
     {"min", RED_PLAIN, CC_OP_MIN, "a axis out keepdims"},
     {"amax", RED_PLAIN, CC_OP_MAX, "a axis out keepdims"},
@@ -42,6 +42,7 @@ typedef struct {
     uint64_t axes;                      /* as a mask */
     bool all, keep;
     int dtype;                          /* type number, -1 = not given */
+    int64_t ddof;
 } RedCall;
 
 static bool
@@ -74,8 +75,14 @@ read_call(Lower *L, const RedRow *row, RedCall *c)
     bool typed = strstr(row->args, "dtype") != NULL;
     TapeRef out, keep;
 
-    if (!front_args(L, row->args, arg)) {
-        return false;
+    /* `ddof` by position comes before `keepdims` */
+    if (!front_args(L, row->args, arg)
+            || (row->kind == RED_MOMENT && L->in->kw == 0 && L->in->n > 4)) {
+        return front_no(L, "arguments that have no kernel");
+    }
+    c->ddof = 0;
+    if (arg[RED_DDOF] != TAPE_NULL && !front_const_int(L, arg[RED_DDOF], &c->ddof)) {
+        return front_no(L, "a ddof that is not known");
     }
     out = arg[typed ? RED_OUT : RED_OUT - 1];
     keep = row->kind == RED_SCAN ? TAPE_NULL : arg[typed ? RED_KEEP : RED_KEEP - 1];
@@ -193,7 +200,7 @@ lower_reduction(Lower *L, const RedRow *row, FrontValue *out)
         r = cc_build_reduce(L->g, row->op, a, c.axes, c.keep, &L->st);
         break;
     case RED_MOMENT:
-        r = cc_build_moment(L->g, row->op, a, c.axes, 0, c.keep, &L->st);
+        r = cc_build_moment(L->g, row->op, a, c.axes, c.ddof, c.keep, &L->st);
         break;
     default:
         if (row->kind == RED_PLAIN && dt == CC_DTYPE_BOOL) {

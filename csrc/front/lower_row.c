@@ -22,6 +22,12 @@ lower_named(Lower *L, const char *name, FrontValue *out)
     if (!mine) {
         ok = front_lower_composed(L, name, &mine, out);
     }
+    if (!mine) {
+        ok = front_lower_product(L, name, &mine, out);
+    }
+    if (!mine) {
+        ok = front_lower_arranged(L, name, &mine, out);
+    }
     if (mine) {
         return ok;
     }
@@ -110,7 +116,7 @@ lower_function(Lower *L, PyObject *fn, FrontValue *out)
         } else {
             ok = front_lower_ufunc(L, name, L->t->opnd + L->in->arg + 1, n, out);
         }
-    } else if (PyFunction_Check(fn)) {
+    } else if (front_is_registered(fn)) {
         ok = front_lower_nn(L, name, out);
     } else if (PyCFunction_CheckExact(fn) && strcmp(name, "abs") == 0) {
         ok = front_lower_ufunc(L, "absolute", L->t->opnd + L->in->arg + 1, 1, out);
@@ -150,6 +156,11 @@ lower_kind(Lower *L, FrontValue *out)
                                                              : front_lower_getitem(L, out);
     case DO_GETATTR:
         return front_lower_attribute(L, out);
+    case DO_INPLACE:
+    case DO_ASSIGN:
+    case DO_STORE:
+    case DO_INTO:
+        return front_lower_update(L, out);
     case DO_CALL:
         return lower_call(L, out);
     default:
@@ -212,10 +223,11 @@ front_lower_row(Lower *L, FrontValue *out)
         return false;
     }
     /* what lay otherwise than foreseen, or is a view, cannot be given to anybody */
-    if (m->form == META_ARRAY
-            && (out->order != m->layout || m->layout == LAYOUT_STRIDED || m->view)) {
+    if (m->form == META_ARRAY && (out->order != m->layout || m->layout == LAYOUT_STRIDED
+                                  || (m->view && !out->wrapped))) {
         out->fresh = false;
     }
+    out->wrapped &= m->view;
     L->work |= is_work(L, first);
     return true;
 }

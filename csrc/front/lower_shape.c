@@ -1,31 +1,11 @@
 /* front/lower_shape.c - rows that only give elements another place: reshape, transpose, flip ...
  *
- * NumPy makes views of them where it can, so none but flatten() and roll() may be a result. */
+ * NumPy makes views of them where it can, so none but copies may be a result. */
 #include "npy.h"
 
 #include "lower_node.h"
 
 #include <string.h>
-
-static bool
-shape_operand(Lower *L, TapeRef ref, FrontValue *v)
-{
-    if (ref == TAPE_NULL || !front_value(L, ref, v)) {
-        return false;
-    }
-    return v->form == META_ARRAY || front_no(L, "a number, not an array");
-}
-
-static uint8_t
-copy_dims(const Lower *L, CcRef r, CcDim *dim)
-{
-    uint8_t n = L->g->node[r].ndim;
-
-    for (uint32_t i = 0; i < n; i++) {
-        dim[i] = cc_shape(L->g, r)[i];
-    }
-    return n;
-}
 
 /* -- reshape ----------------------------------------------------------------------------------- */
 
@@ -62,6 +42,22 @@ wanted_shape(Lower *L, const FrontValue *v, const TapeRef *ref, uint8_t n, CcDim
     return open < 0 || rest != 0 || front_no(L, "a shape that is not known");
 }
 
+/* 0 or 1 keyword: order="C"; others make the arguments too few. */
+static int
+in_c_order(const Lower *L)
+{
+    PyObject *names = L->in->kw == 0 ? NULL : L->t->konst[L->in->kw];
+
+    if (names == NULL) {
+        return 0;
+    }
+    PyObject *value = front_const(L, L->t->opnd[L->in->arg + L->in->n - 1]);
+    bool plain = PyTuple_GET_SIZE(names) == 1 && value != NULL && PyUnicode_CheckExact(value)
+        && PyUnicode_CompareWithASCIIString(value, "C") == 0
+        && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "order") == 0;
+    return plain ? 1 : (int)L->in->n;
+}
+
 static bool
 lower_reshape(Lower *L, FrontValue *out)
 {
@@ -69,9 +65,9 @@ lower_reshape(Lower *L, FrontValue *out)
     TapeRef item[TAPE_MAX_NDIM];
     CcDim dim[TAPE_MAX_NDIM];
     FrontValue v;
-    int n = (int)L->in->n - 2;
+    int n = (int)L->in->n - 2 - in_c_order(L);
 
-    if (L->in->kw != 0 || n < 1 || n > TAPE_MAX_NDIM || !shape_operand(L, arg[0], &v)) {
+    if (n < 1 || n > TAPE_MAX_NDIM || !front_array(L, arg[0], &v)) {
         return front_no(L, "arguments that have no kernel");
     }
     const TapeMeta *m = &L->t->meta[L->in->dst - 1];
@@ -135,7 +131,7 @@ lower_flat(Lower *L, bool fresh, FrontValue *out)
 {
     FrontValue v;
 
-    if (L->in->n != 2 || L->in->kw != 0 || !shape_operand(L, L->t->opnd[L->in->arg + 1], &v)) {
+    if (L->in->n != 2 || L->in->kw != 0 || !front_array(L, L->t->opnd[L->in->arg + 1], &v)) {
         return front_no(L, "arguments that have no kernel");
     }
     CcDim n = cc_numel(L->g, v.ref, &L->st);
@@ -151,13 +147,14 @@ lower_broadcast_to(Lower *L, FrontValue *out)
     CcDim dim[TAPE_MAX_NDIM];
     FrontValue v;
 
-    if (!front_args(L, "array shape", arg) || !shape_operand(L, arg[0], &v)
+    if (!front_args(L, "array shape", arg) || !front_array(L, arg[0], &v)
             || !front_shape(L, arg[1], m->ndim, m->dim, dim)) {
         return front_no(L, "arguments that have no kernel");
     }
     CcRef r = cc_build_broadcast(L->g, v.ref, m->ndim, dim, &L->st);
-    bool row = front_wide_axes(L, v.ref) < 2;
-    return front_give(L, r, row ? FRONT_NO_ORDER : LAYOUT_STRIDED, false, out);
+    /* axes that are stretched have no say in the order of what is made of it */
+    uint8_t order = v.order == LAYOUT_C ? LAYOUT_C : LAYOUT_STRIDED;
+    return front_give(L, r, front_wide_axes(L, v.ref) < 2 ? FRONT_NO_ORDER : order, false, out);
 }
 
 /* a.copy() is in C order, np.copy(a) in that of a. */
@@ -168,7 +165,7 @@ lower_copy(Lower *L, FrontValue *out)
     bool method = Py_IS_TYPE(front_const(L, arg[0]), &PyMethodDescr_Type);
     FrontValue v;
 
-    if (L->in->n != 2 || L->in->kw != 0 || !shape_operand(L, arg[1], &v)) {
+    if (L->in->n != 2 || L->in->kw != 0 || !front_array(L, arg[1], &v)) {
         return front_no(L, "arguments that have no kernel");
     }
     return front_give(L, v.ref, method ? LAYOUT_C : front_copy_order(L, &v), true, out);
@@ -181,14 +178,18 @@ static bool
 permuted(Lower *L, const FrontValue *v, const uint8_t *perm, FrontValue *out)
 {
     CcRef r = cc_build_transpose(L->g, v->ref, perm, &L->st);
-    bool turned = true;
+    bool turned = true, kept = true;
     uint8_t n = L->g->node[v->ref].ndim, order = LAYOUT_STRIDED;
 
-    for (uint32_t i = 0; i < n; i++) {
-        turned &= perm[i] == n - 1 - i;
+    for (int i = 0, last = -1; i < n; i++) {
+        if (!cc_dim_equals(L->g, cc_shape(L->g, v->ref)[perm[i]], 1)) {
+            turned &= last < 0 || perm[i] < last;
+            kept &= perm[i] > last;
+            last = perm[i];
+        }
     }
-    if (v->order == FRONT_NO_ORDER) {
-        order = FRONT_NO_ORDER;
+    if (v->order == FRONT_NO_ORDER || kept) {
+        order = v->order;
     } else if (turned && v->order != LAYOUT_STRIDED) {
         order = v->order == LAYOUT_C ? LAYOUT_F : LAYOUT_C;
     }
@@ -213,9 +214,8 @@ turn_axes(Lower *L, const FrontValue *v, bool last_two, FrontValue *out)
     return permuted(L, v, perm, out);
 }
 
-/* One axis; false: not constant. */
-static bool
-axis_of(Lower *L, TapeRef ref, uint8_t ndim, uint8_t *axis)
+bool
+front_axis(Lower *L, TapeRef ref, uint8_t ndim, uint8_t *axis)
 {
     int64_t a;
 
@@ -252,7 +252,10 @@ lower_transpose(Lower *L, FrontValue *out)
     uint8_t perm[TAPE_MAX_NDIM];
     FrontValue v;
 
-    if (L->in->kw != 0 || L->in->n < 2 || !shape_operand(L, arg[0], &v)) {
+    PyObject *names = L->in->kw == 0 ? NULL : L->t->konst[L->in->kw];
+    bool named = names != NULL && PyTuple_GET_SIZE(names) == 1 && L->in->n == 3
+        && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "axes") == 0;
+    if ((names != NULL && !named) || L->in->n < 2 || !front_array(L, arg[0], &v)) {
         return front_no(L, "arguments that have no kernel");
     }
     uint8_t n = L->g->node[v.ref].ndim;
@@ -267,7 +270,7 @@ lower_transpose(Lower *L, FrontValue *out)
         return front_no(L, "axes that are not known");
     }
     for (uint8_t i = 0; i < n; i++) {
-        if (!axis_of(L, arg[1 + i], n, &perm[i])) {
+        if (!front_axis(L, arg[1 + i], n, &perm[i])) {
             return false;
         }
     }
@@ -281,15 +284,85 @@ lower_swapaxes(Lower *L, FrontValue *out)
     uint8_t perm[TAPE_MAX_NDIM], i, k;
     FrontValue v;
 
-    if (!front_args(L, "a axis1 axis2", arg) || !shape_operand(L, arg[0], &v)) {
+    if (!front_args(L, "a axis1 axis2", arg) || !front_array(L, arg[0], &v)) {
         return false;
     }
     uint8_t n = L->g->node[v.ref].ndim;
-    if (!axis_of(L, arg[1], n, &i) || !axis_of(L, arg[2], n, &k)) {
+    if (!front_axis(L, arg[1], n, &i) || !front_axis(L, arg[2], n, &k)) {
         return false;
     }
     for (uint8_t d = 0; d < n; d++) {
         perm[d] = d == i ? k : d == k ? i : d;
+    }
+    return permuted(L, &v, perm, out);
+}
+
+static bool
+lower_mt(Lower *L, FrontValue *out)
+{
+    FrontValue v;
+
+    if (L->in->n != 2 || L->in->kw != 0 || !front_array(L, L->t->opnd[L->in->arg + 1], &v)) {
+        return front_no(L, "arguments that have no kernel");
+    }
+    return turn_axes(L, &v, true, out);
+}
+
+/* One axis or several, in the order given; how many, 0 = not known. */
+static uint8_t
+axis_list(const Lower *L, TapeRef ref, uint8_t ndim, uint8_t *axis)
+{
+    PyObject *obj = front_object(L, ref);
+    PyObject *all = obj == NULL ? NULL : PyLong_CheckExact(obj) ? PyTuple_Pack(1, obj)
+                  : PyTuple_CheckExact(obj) || PyList_CheckExact(obj) ? PySequence_Tuple(obj)
+                                                                       : NULL;
+    Py_ssize_t n = all == NULL || PyTuple_GET_SIZE(all) > ndim ? 0 : PyTuple_GET_SIZE(all);
+
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *o = PyTuple_GET_ITEM(all, i);
+        long a = PyLong_CheckExact(o) ? PyLong_AsLong(o) : ndim;
+        a += a < 0 ? ndim : 0;
+        bool ok = a >= 0 && a < ndim;
+        axis[i] = (uint8_t)a;
+        for (Py_ssize_t k = 0; k < i; k++) {
+            ok &= axis[k] != axis[i];
+        }
+        n = ok ? n : 0;
+    }
+    Py_XDECREF(all);
+    Py_XDECREF(obj);
+    PyErr_Clear();
+    return (uint8_t)n;
+}
+
+/* moveaxis(a, from, to): the others keep their order in what is left. */
+static bool
+lower_moveaxis(Lower *L, FrontValue *out)
+{
+    TapeRef arg[3];
+    uint8_t from[TAPE_MAX_NDIM], to[TAPE_MAX_NDIM], perm[TAPE_MAX_NDIM];
+    uint32_t moved = 0, taken = 0;
+    FrontValue v;
+
+    if (!front_args(L, "a source destination", arg) || !front_array(L, arg[0], &v)) {
+        return front_no(L, "arguments that have no kernel");
+    }
+    uint8_t ndim = L->g->node[v.ref].ndim, n = axis_list(L, arg[1], ndim, from), at = 0;
+    if (n == 0 || axis_list(L, arg[2], ndim, to) != n) {
+        return front_no(L, "axes that are not known");
+    }
+    for (uint8_t i = 0; i < n; i++) {
+        perm[to[i]] = from[i];
+        taken |= 1u << to[i];
+        moved |= 1u << from[i];
+    }
+    for (uint8_t i = 0; i < ndim; i++) {
+        while (at < ndim && (moved >> at & 1)) {
+            at++;
+        }
+        if ((taken >> i & 1) == 0) {
+            perm[i] = at++;
+        }
     }
     return permuted(L, &v, perm, out);
 }
@@ -302,7 +375,7 @@ lower_expand(Lower *L, FrontValue *out)
     FrontValue v;
     int64_t one;
 
-    if (!front_args(L, "a axis", arg) || !shape_operand(L, arg[0], &v)) {
+    if (!front_args(L, "a axis", arg) || !front_array(L, arg[0], &v)) {
         return false;
     }
     uint8_t n = L->g->node[v.ref].ndim, more = front_const_int(L, arg[1], &one) ? 1 : 2;
@@ -322,7 +395,7 @@ lower_squeeze(Lower *L, FrontValue *out)
     uint8_t n = 0;
     FrontValue v;
 
-    if (!front_args(L, "a axis", arg) || !shape_operand(L, arg[0], &v)) {
+    if (!front_args(L, "a axis", arg) || !front_array(L, arg[0], &v)) {
         return false;
     }
     uint8_t ndim = L->g->node[v.ref].ndim;
@@ -353,7 +426,7 @@ lower_flip(Lower *L, FrontValue *out)
     uint64_t axes;
     FrontValue v;
 
-    if (!front_args(L, "m axis", arg) || !shape_operand(L, arg[0], &v)) {
+    if (!front_args(L, "m axis", arg) || !front_array(L, arg[0], &v)) {
         return false;
     }
     uint8_t n = L->g->node[v.ref].ndim;
@@ -365,54 +438,56 @@ lower_flip(Lower *L, FrontValue *out)
     return front_give(L, cc_build_flip(L->g, v.ref, axes, &L->st), v.order, false, out);
 }
 
-/* Elements [from, from + size) of one axis. */
-static CcRef
-part_of(Lower *L, CcRef r, uint8_t axis, CcDim from, CcDim size)
+static bool
+flip_alone(Lower *L, uint32_t axis, FrontValue *out)
 {
-    CcDim dim[TAPE_MAX_NDIM], start[TAPE_MAX_NDIM], zero = cc_dim_const(L->g, 0, &L->st);
-    int64_t step[TAPE_MAX_NDIM];
-    uint8_t n = copy_dims(L, r, dim);
+    FrontValue v;
 
-    if (from == 0 || size == 0 || zero == 0) {
-        return 0;
+    if (L->in->n != 2 || L->in->kw != 0 || !front_array(L, L->t->opnd[L->in->arg + 1], &v)
+            || axis >= L->g->node[v.ref].ndim) {
+        return front_no(L, "arguments that have no kernel");
     }
-    for (uint8_t i = 0; i < n; i++) {
-        start[i] = i == axis ? from : zero;
-        step[i] = 1;
-    }
-    dim[axis] = size;
-    return cc_build_slice(L->g, r, start, step, dim, &L->st);
+    CcRef r = cc_build_flip(L->g, v.ref, (uint64_t)1 << axis, &L->st);
+    return front_give(L, r, v.order, false, out);
 }
 
-/* The last `shift` elements come first; the shift is a constant that is smaller than the axis. */
 static bool
-lower_roll(Lower *L, FrontValue *out)
+lower_fliplr(Lower *L, FrontValue *out)
 {
-    TapeRef arg[3];
-    FrontValue v;
-    int64_t shift;
-    uint8_t axis = 0;
+    return flip_alone(L, 1, out);
+}
 
-    if (!front_args(L, "a shift axis", arg) || !shape_operand(L, arg[0], &v)
-            || !front_const_int(L, arg[1], &shift) || shift == 0 || shift < -64 || shift > 64) {
-        return front_no(L, "a shift that is not known");
+static bool
+lower_flipud(Lower *L, FrontValue *out)
+{
+    return flip_alone(L, 0, out);
+}
+
+/* Axes before what there is. */
+static bool
+at_least(Lower *L, uint8_t want, FrontValue *out)
+{
+    FrontValue v;
+
+    if (L->in->n != 2 || L->in->kw != 0 || !front_array(L, L->t->opnd[L->in->arg + 1], &v)) {
+        return front_no(L, "arguments that have no kernel");
     }
     uint8_t n = L->g->node[v.ref].ndim;
-    bool flat = arg[2] == TAPE_NULL || front_const(L, arg[2]) == Py_None;
-    if ((flat && n != 1) || (!flat && !axis_of(L, arg[2], n, &axis))) {
-        return front_no(L, "roll() of all axes");
-    }
-    CcDim size = cc_shape(L->g, v.ref)[axis], zero = cc_dim_const(L->g, 0, &L->st);
-    CcDim count = cc_dim_const(L->g, shift < 0 ? -shift : shift, &L->st);
-    CcDim rest = front_dim(L, CC_DIM_SUB, size, shift < 0 ? -shift : shift);
-    if (rest == 0 || cc_dim_eval(L->g, rest, L->sym) < 1 || !front_need(L, rest, 1)) {
-        return front_no(L, "a shift beyond the axis");
-    }
-    CcDim head = shift > 0 ? rest : count, tail = shift > 0 ? count : rest;
-    CcRef part[2] = {part_of(L, v.ref, axis, head, tail), part_of(L, v.ref, axis, zero, head)};
-    CcRef r = part[0] == 0 || part[1] == 0 ? 0 : cc_build_concat(L->g, part, 2, axis, &L->st);
-    /* the sum of both parts is the whole again */
-    return front_give(L, r, front_copy_order(L, &v), true, out);
+    uint64_t axes = n < want ? ((uint64_t)1 << (want - n)) - 1 : 0;
+    CcRef r = axes == 0 ? v.ref : cc_build_expand(L->g, v.ref, axes, &L->st);
+    return front_give(L, r, v.order, false, out);
+}
+
+static bool
+lower_atleast_1d(Lower *L, FrontValue *out)
+{
+    return at_least(L, 1, out);
+}
+
+static bool
+lower_atleast_2d(Lower *L, FrontValue *out)
+{
+    return at_least(L, 2, out);
 }
 
 /* -- Dispatch
@@ -425,7 +500,10 @@ static const struct {
     {"reshape", lower_reshape},         {"transpose", lower_transpose},
     {"permute_dims", lower_transpose},  {"swapaxes", lower_swapaxes},
     {"expand_dims", lower_expand},      {"squeeze", lower_squeeze},
-    {"flip", lower_flip},               {"roll", lower_roll},
+    {"flip", lower_flip},               {"fliplr", lower_fliplr},
+    {"flipud", lower_flipud},           {"moveaxis", lower_moveaxis},
+    {"matrix_transpose", lower_mt},     {"atleast_1d", lower_atleast_1d},
+    {"atleast_2d", lower_atleast_2d},
     {"take", front_lower_take},         {"broadcast_to", lower_broadcast_to},
     {"copy", lower_copy},
 };
@@ -453,7 +531,7 @@ front_lower_attribute(Lower *L, FrontValue *out)
     PyObject *name = front_const(L, arg[1]);
     FrontValue v;
 
-    if (name == NULL || !PyUnicode_CheckExact(name) || !shape_operand(L, arg[0], &v)) {
+    if (name == NULL || !PyUnicode_CheckExact(name) || !front_array(L, arg[0], &v)) {
         return front_no(L, "an attribute without a kernel");
     }
     bool all = PyUnicode_CompareWithASCIIString(name, "T") == 0;
@@ -461,71 +539,4 @@ front_lower_attribute(Lower *L, FrontValue *out)
         return front_no(L, "an attribute without a kernel");
     }
     return turn_axes(L, &v, !all, out);
-}
-
-/* -- Matrix products
- * ------------------------------------------------------------------------------------------ */
-
-/* Leading axes of a and b made equal. */
-static bool
-same_batch(Lower *L, CcRef *a, CcRef *b)
-{
-    CcGraph *g = L->g;
-    CcDim da[TAPE_MAX_NDIM + 2], db[TAPE_MAX_NDIM + 2];
-    uint8_t na = copy_dims(L, *a, da), nb = copy_dims(L, *b, db), n = na > nb ? na : nb;
-    CcDim wide_a[TAPE_MAX_NDIM + 2], wide_b[TAPE_MAX_NDIM + 2];
-
-    for (uint8_t i = 0; i + 2 < n; i++) {
-        int ia = i - (n - na), ib = i - (n - nb);
-        CcDim x = ia >= 0 ? da[ia] : db[ib], y = ib >= 0 ? db[ib] : da[ia];
-        bool x_one = cc_dim_equals(g, x, 1), y_one = cc_dim_equals(g, y, 1);
-        if (!x_one && !y_one && !cc_graph_require_eq(g, x, y, &L->st)) {
-            return front_no(L, "shapes that do not fit");
-        }
-        wide_a[i] = wide_b[i] = x_one ? y : x;
-    }
-    memcpy(wide_a + n - 2, da + na - 2, 2 * sizeof(*da));
-    memcpy(wide_b + n - 2, db + nb - 2, 2 * sizeof(*db));
-    *a = cc_build_broadcast(g, *a, n, wide_a, &L->st);
-    *b = cc_build_broadcast(g, *b, n, wide_b, &L->st);
-    return *a != 0 && *b != 0;
-}
-
-bool
-front_lower_matmul(Lower *L, TapeRef a, TapeRef b, bool dot, FrontValue *out)
-{
-    FrontValue v[2];
-    CcDtype dt = front_dtype(L->t->meta[L->in->dst - 1].dtype);
-    CcDim dim[TAPE_MAX_NDIM + 2];
-    CcRef x, y;
-
-    if (!shape_operand(L, a, &v[0]) || !shape_operand(L, b, &v[1])) {
-        return false;
-    }
-    uint8_t na = L->g->node[v[0].ref].ndim, nb = L->g->node[v[1].ref].ndim;
-    if (na == 0 || nb == 0 || (dot && (na > 2 || nb > 2)) || dt == CC_DTYPE_BOOL) {
-        return front_no(L, "a product that is not of matrices");
-    }
-    x = front_as(L, &v[0], dt);
-    y = front_as(L, &v[1], dt);
-    if (x == 0 || y == 0) {
-        return false;
-    }
-    x = na == 1 ? cc_build_expand(L->g, x, 1, &L->st) : x;
-    y = nb == 1 ? cc_build_expand(L->g, y, 2, &L->st) : y;
-    if (x == 0 || y == 0 || !same_batch(L, &x, &y)) {
-        return front_no(L, "shapes that do not fit");
-    }
-    CcRef r = cc_build_matmul(L->g, x, y, false, false, &L->st);
-    if (r != 0 && (na == 1 || nb == 1)) {
-        uint8_t n = copy_dims(L, r, dim), keep = 0;
-        for (uint8_t i = 0; i < n; i++) {
-            bool gone = (na == 1 && i == n - 2) || (nb == 1 && i == n - 1);
-            if (!gone) {
-                dim[keep++] = dim[i];
-            }
-        }
-        r = cc_build_reshape(L->g, r, keep, dim, &L->st);
-    }
-    return front_give(L, r, LAYOUT_C, true, out);
 }

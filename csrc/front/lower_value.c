@@ -152,6 +152,26 @@ front_value(Lower *L, TapeRef ref, FrontValue *out)
     return true;
 }
 
+bool
+front_array(Lower *L, TapeRef ref, FrontValue *v)
+{
+    if (ref == TAPE_NULL || !front_value(L, ref, v)) {
+        return false;
+    }
+    return v->form == META_ARRAY || front_no(L, "a number, not an array");
+}
+
+uint8_t
+front_dims(const Lower *L, CcRef r, CcDim *dim)
+{
+    uint8_t n = L->g->node[r].ndim;
+
+    for (uint32_t i = 0; i < n; i++) {
+        dim[i] = cc_shape(L->g, r)[i];
+    }
+    return n;
+}
+
 /* -- Python numbers ------------------------------------------------------------------------------
  */
 

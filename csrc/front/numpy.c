@@ -23,20 +23,22 @@ static int extobj_mask;
 
 /* Functions of numpy by name; the last ones make arrays out of shapes and numbers. */
 static const char *const pure_functions[] = {
-    "sum", "prod", "mean", "var", "std", "max", "min", "amax", "amin", "argmax", "argmin", "any",
-    "all", "cumsum", "cumprod", "ptp", "dot", "vdot", "inner", "outer", "einsum", "tensordot",
-    "reshape", "ravel", "transpose", "swapaxes", "moveaxis", "expand_dims", "squeeze",
-    "broadcast_to", "concatenate", "stack", "vstack", "hstack", "dstack", "column_stack", "split",
-    "array_split", "pad", "flip", "fliplr", "flipud", "roll", "rot90", "repeat", "tile", "where",
-    "clip", "round", "around", "take", "take_along_axis", "diff", "trace", "diagonal", "diag",
-    "tril", "triu", "zeros_like", "ones_like", "full_like", "atleast_1d",
-    "atleast_2d", "cross", "kron", "count_nonzero", "sort", "argsort", "searchsorted", "nansum",
-    "real", "imag", "shape", "ndim", "size", "copy", "astype", "permute_dims", "matrix_transpose",
-    "interp", "array_equal", "allclose", "isclose", "bincount", "unique", "nonzero", "flatnonzero",
-    "nan_to_num", "logspace", "linspace", "meshgrid", "triu_indices", "tril_indices",
+    "sum", "prod", "mean", "var", "std", "max", "min", "amax", "amin", "argmax", "argmin",
+    "any", "all", "cumsum", "cumprod", "ptp", "dot", "vdot", "inner", "outer", "einsum",
+    "tensordot", "reshape", "ravel", "transpose", "swapaxes", "moveaxis", "expand_dims",
+    "squeeze", "broadcast_to", "concatenate", "stack", "vstack", "hstack", "dstack",
+    "column_stack", "split", "array_split", "pad", "flip", "fliplr", "flipud", "roll", "rot90",
+    "repeat", "tile", "where", "clip", "round", "around", "take", "take_along_axis", "diff",
+    "trace", "diagonal", "diag", "tril", "triu", "zeros_like", "ones_like", "full_like",
+    "empty_like", "atleast_1d", "atleast_2d", "atleast_3d", "vsplit", "hsplit", "dsplit",
+    "append", "rollaxis", "fix", "select", "compress", "extract", "argwhere", "sinc", "cross",
+    "kron", "count_nonzero", "sort", "argsort", "searchsorted", "nansum", "real", "imag",
+    "shape", "ndim", "size", "copy", "astype", "permute_dims", "matrix_transpose", "interp",
+    "array_equal", "allclose", "isclose", "bincount", "unique", "nonzero", "flatnonzero",
+    "nan_to_num", "logspace", "meshgrid", "triu_indices", "tril_indices",
 };
 static const char *const fresh_functions[] = {
-    "zeros", "ones", "full", "arange", "eye", "identity", "array", "asarray",
+    "zeros", "ones", "full", "empty", "arange", "linspace", "eye", "identity", "array", "asarray",
     "ascontiguousarray", "tri",
 };
 
@@ -50,6 +52,7 @@ static const char *const pure_methods[] = {
 static const char *const meta_attributes[] = {
     "shape", "ndim", "size", "dtype", "itemsize", "nbytes", "strides",
 };
+static const char *const warner_keywords[] = {"correction", "mean", "where"};
 static const char *const view_attributes[] = {"T", "real", "imag", "mT"};
 
 #define COUNT(table) (sizeof(table) / sizeof(*(table)))
@@ -199,10 +202,17 @@ is_plain(PyObject *o)
 }
 
 bool
+front_runs_whole(PyObject *obj)
+{
+    return PyFunction_Check(obj)
+        && (PyDict_Contains(registered, obj) == 1 || PyDict_Contains(known_fresh, obj) == 1);
+}
+
+bool
 front_is_constant(PyObject *obj)
 {
     return Py_IS_TYPE(obj, &PyUFunc_Type) || (PyObject *)Py_TYPE(obj) == dispatcher_type
-        || PyArray_DescrCheck(obj) || front_is_registered(obj);
+        || PyArray_DescrCheck(obj) || front_runs_whole(obj);
 }
 
 static bool
@@ -329,16 +339,42 @@ is_warner(const char *name)
     return strcmp(name, "mean") == 0 || strcmp(name, "var") == 0 || strcmp(name, "std") == 0;
 }
 
-/* mean, var, std with arguments that may warn: `ddof` and `where`, or so many that they may be
- * there. */
+/* `ddof` of 0, or of 1 where every axis is longer than that: what the guards of shapes keep so. */
+static bool
+ddof_is_calm(PyObject *array, PyObject *ddof)
+{
+    long value = PyLong_CheckExact(ddof) ? PyLong_AsLong(ddof) : -1;
+    bool one = value == 1, calm = one || value == 0;
+
+    PyErr_Clear();
+    if (!PyArray_Check(array) || PyArray_NDIM((PyArrayObject *)array) == 0) {
+        return false;
+    }
+    for (int i = 0; one && i < PyArray_NDIM((PyArrayObject *)array); i++) {
+        calm &= PyArray_DIM((PyArrayObject *)array, i) > 1;
+    }
+    return calm;
+}
+
+/* mean, var, std with arguments that may warn: `where`, too large a `ddof`, or so many that they
+ * may be there. */
 static bool
 may_warn(PyObject *const *a, uint32_t n, PyObject *kwnames)
 {
     uint32_t nkw = kwnames == NULL ? 0 : (uint32_t)PyTuple_GET_SIZE(kwnames);
+    bool wild = false;
 
-    return n < 1 || n - nkw > 3 || has_empty(a, 1) || has_keyword(kwnames, "ddof")
-        || has_keyword(kwnames, "correction") || has_keyword(kwnames, "mean")
-        || has_keyword(kwnames, "where");
+    if (n < 1 || n - nkw > 3 || has_empty(a, 1)) {
+        return true;
+    }
+    for (uint32_t i = 0; i < nkw; i++) {
+        PyObject *name = PyTuple_GET_ITEM(kwnames, i);
+        if (PyUnicode_CompareWithASCIIString(name, "ddof") == 0) {
+            wild |= !ddof_is_calm(a[0], a[n - nkw + i]);
+        }
+        wild |= name_in(name, warner_keywords, COUNT(warner_keywords));
+    }
+    return wild;
 }
 
 static FrontKind
@@ -348,7 +384,7 @@ classify_method(PyObject *descr, PyObject *const *a, uint32_t n, PyObject *kwnam
     const char *name = ((PyMethodDescrObject *)descr)->d_method->ml_name;
     PyObject *as_str;
 
-    if (n == 0 || !is_arrayish(a[0]) || !all_pure(a, n) || has_keyword(kwnames, "out")
+    if (n == 0 || !is_arrayish(a[0]) || !all_pure(a, n) || front_has_out(descr, a, n, kwnames)
             || (tp != &PyArray_Type && !PyType_IsSubtype(tp, (PyTypeObject *)generic_type))) {
         return FRONT_FOREIGN;
     }
@@ -386,8 +422,8 @@ classify_call(PyObject *callable, PyObject *const *a, uint32_t n, PyObject *kwna
             && PyType_IsSubtype((PyTypeObject *)callable, &PyNumberArrType_Type)
                    ? FRONT_ARRAY : FRONT_FOREIGN;
     }
-    if (!front_knows(callable) || !all_pure(a, n) || has_keyword(kwnames, "out")
-            || has_keyword(kwnames, "like")) {
+    if (!front_knows(callable) || !all_pure(a, n)
+            || front_has_out(callable, a, n, kwnames) || has_keyword(kwnames, "like")) {
         return FRONT_FOREIGN;
     }
     if (PyDict_Contains(known_fresh, callable) == 1) {

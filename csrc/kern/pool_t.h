@@ -2,7 +2,8 @@
  *
  * One plane (image, channel) per step of the range. A row of outputs is made in scratch: values and
  * window positions (kh * KW + kw), vectors across the outputs where the window lies inside and
- * the stride is 1 or 2, one by one at the padded edges and for other strides.
+ * the stride is 1 or 2, one by one at the padded edges and for other strides. A row shorter than a
+ * vector is copied to where a vector may be read; what the vector gives past its end is not used.
  * Needs: each window covers at least one element (torch's rule: padding <= window / 2). */
 #ifndef CC_KERN_POOL_T_H
 #define CC_KERN_POOL_T_H
@@ -12,14 +13,29 @@
 #include "kern.h"
 
 typedef struct {
-    KT *best;                           /* [ow] */
-    KI *pos;                            /* [ow] */
+    KT *best;                           /* [ow], at least KW */
+    KI *pos;
+    KT *copy;                           /* [kh][pool_pitch()]: the input rows of a short row */
 } PoolRow;
 
 static int64_t
 pool_bytes(int64_t count, int64_t item)
 {
     return (count * item + 63) / 64 * 64;
+}
+
+/* Elements of a copied input row: what the vectors of one short output row read. */
+static int64_t
+pool_pitch(const KernPool *p)
+{
+    return 2 * KW + (p->kw - 1) * p->dil_w;
+}
+
+/* Outputs of a row, and room for the vector that a short one is. */
+static int64_t
+pool_width(const KernPool *p)
+{
+    return p->ow < KW ? KW : p->ow;
 }
 
 /* Elements x[0], x[sw], ... of a row whose stride is 1; touches nothing past the last. */
@@ -72,18 +88,18 @@ pool_one(const KernPool *p, const KT *top, int64_t kh0, int64_t kh1, int64_t ow,
     out.pos[ow] = (KI)pos;
 }
 
-/* KW outputs from ow on, windows inside; x[] is a row with stride 1. */
+/* KW outputs from ow on, windows inside; x[] is their first window's row 0, with stride 1; the rows
+ * of a window are `down` apart. */
 UKR_INLINE void
-pool_vector(const KernPool *p, const KT *top, int64_t kh0, int64_t kh1, int64_t ow, int64_t sw,
-            PoolRow out)
+pool_vector(const KernPool *p, const KT *x, int64_t down, int64_t kh0, int64_t kh1, int64_t ow,
+            int64_t sw, PoolRow out)
 {
-    const KT *x = top + ow * sw - p->pad_w;
     KV best = UKR_SPLAT(-(KT)__builtin_inf());
     KM pos = (KM){0} + (KI)(kh0 * p->kw);
 
     for (int64_t i = kh0; i < kh1; i++) {
         for (int64_t j = 0; j < p->kw; j++) {
-            KV v = pool_load(x + i * p->dil_h * p->xs[2] + j * p->dil_w, sw);
+            KV v = pool_load(x + i * down + j * p->dil_w, sw);
             KM wins = (v > best) | (v != v);
 
             best = ukr_select(wins, v, best);
@@ -92,6 +108,36 @@ pool_vector(const KernPool *p, const KT *top, int64_t kh0, int64_t kh1, int64_t 
     }
     ukr_store(out.best + ow, best);
     __builtin_memcpy(out.pos + ow, &pos, sizeof(pos));
+}
+
+static void
+pool_vector_at(const KernPool *p, const KT *top, int64_t kh0, int64_t kh1, int64_t ow, PoolRow out)
+{
+    const KT *x = top + ow * p->stride_w - p->pad_w;
+    int64_t down = p->dil_h * p->xs[2];
+
+    if (p->stride_w == 1) {
+        pool_vector(p, x, down, kh0, kh1, ow, 1, out);
+    } else {
+        pool_vector(p, x, down, kh0, kh1, ow, 2, out);
+    }
+}
+
+/* All outputs of a row that is shorter than a vector; no padding beside it. */
+static void
+pool_short(const KernPool *p, const KT *top, int64_t kh0, int64_t kh1, PoolRow out)
+{
+    int64_t pitch = pool_pitch(p), n = p->w < pitch ? p->w : pitch;
+
+    for (int64_t i = kh0; i < kh1; i++) {
+        __builtin_memcpy(out.copy + i * pitch, top + i * p->dil_h * p->xs[2],
+                         (size_t)n * sizeof(KT));
+    }
+    if (p->stride_w == 1) {
+        pool_vector(p, out.copy, pitch, kh0, kh1, 0, 1, out);
+    } else {
+        pool_vector(p, out.copy, pitch, kh0, kh1, 0, 2, out);
+    }
 }
 
 /* One row of outputs into scratch. */
@@ -112,23 +158,18 @@ pool_row(const KernPool *p, const KT *plane, int64_t oh, PoolRow out)
         inside = room / p->stride_w + 1;                /* outputs before the right edge */
         inside = inside < p->ow ? inside : p->ow;
     }
+    if (p->pad_w == 0 && p->ow < KW && inside == p->ow) {
+        pool_short(p, top, kh0, kh1, out);
+        return;
+    }
     for (; ow < inside && ow * p->stride_w < p->pad_w; ow++) {
         pool_one(p, top, kh0, kh1, ow, out);
     }
     for (; ow + KW <= inside; ow += KW) {
-        if (p->stride_w == 1) {
-            pool_vector(p, top, kh0, kh1, ow, 1, out);
-        } else {
-            pool_vector(p, top, kh0, kh1, ow, 2, out);
-        }
+        pool_vector_at(p, top, kh0, kh1, ow, out);
     }
     if (ow < inside && inside - KW >= 0 && (inside - KW) * p->stride_w >= p->pad_w) {
-        ow = inside - KW;                               /* the last vector overlaps */
-        if (p->stride_w == 1) {
-            pool_vector(p, top, kh0, kh1, ow, 1, out);
-        } else {
-            pool_vector(p, top, kh0, kh1, ow, 2, out);
-        }
+        pool_vector_at(p, top, kh0, kh1, inside - KW, out); /* the last vector overlaps */
         ow = inside;
     }
     for (; ow < p->ow; ow++) {
@@ -155,7 +196,10 @@ pool_run(const void *args, cc_i64 begin, cc_i64 end, void *scratch)
 
     base += pool_bytes(p->kh * p->kw, sizeof(int64_t));
     row.best = (KT *)base;
-    row.pos = (KI *)(base + pool_bytes(p->ow, sizeof(KT)));
+    row.pos = (KI *)(base + pool_bytes(pool_width(p), sizeof(KT)));
+    row.copy = (KT *)(base + 2 * pool_bytes(pool_width(p), sizeof(KT)));
+    /* what is read past a short row decides nothing, but is not left unset */
+    move_zero(row.copy, p->kh * pool_pitch(p));
     pool_distances(p, distance);
     for (int64_t i = begin; i < end; i++) {
         const KT *plane = (const KT *)p->x + i / p->c * p->xs[0] + i % p->c * p->xs[1];
@@ -173,6 +217,27 @@ pool_run(const void *args, cc_i64 begin, cc_i64 end, void *scratch)
             for (int64_t ow = 0; p->index != NULL && ow < p->ow; ow++) {
                 p->index[out + ow] = corner + ow * p->stride_w + distance[row.pos[ow]];
             }
+        }
+    }
+}
+
+/* One row of outputs of plane i. */
+static void
+pool_row_dx(const KernPool *p, KT *plane, const KT *dy, int64_t i, int64_t oh, bool packed,
+            const int64_t *distance)
+{
+    int64_t out = (i * p->oh + oh) * p->ow;
+    int64_t corner = (oh * p->stride_h - p->pad_h) * p->w - p->pad_w;
+
+    for (int64_t ow = 0; ow < p->ow; ow++, out++) {
+        int64_t at = p->index != NULL ? p->index[out]
+                                      : corner + ow * p->stride_w + distance[p->mask[out]];
+        KT g = dy[oh * p->ys[2] + ow * p->ys[3]];
+
+        if (packed) {
+            plane[at] += g;
+        } else {
+            plane[at / p->w * p->xs[2] + at % p->w * p->xs[3]] += g;
         }
     }
 }
@@ -196,18 +261,8 @@ pool_run_dx(const void *args, cc_i64 begin, cc_i64 end, void *scratch)
         for (int64_t at = 0; !packed && at < p->h * p->w; at++) {
             plane[at / p->w * p->xs[2] + at % p->w * p->xs[3]] = 0;
         }
-        for (int64_t o = 0; o < p->oh * p->ow; o++) {
-            int64_t oh = o / p->ow, ow = o % p->ow, out = i * p->oh * p->ow + o;
-            int64_t at = p->index != NULL ? p->index[out]
-                                          : (oh * p->stride_h - p->pad_h) * p->w - p->pad_w
-                                                + ow * p->stride_w + distance[p->mask[out]];
-            KT g = dy[oh * p->ys[2] + ow * p->ys[3]];
-
-            if (packed) {
-                plane[at] += g;
-            } else {
-                plane[at / p->w * p->xs[2] + at % p->w * p->xs[3]] += g;
-            }
+        for (int64_t oh = 0; oh < p->oh; oh++) {
+            pool_row_dx(p, plane, dy, i, oh, packed, distance);
         }
     }
 }
@@ -228,7 +283,8 @@ static void
 pool_plan(const KernPool *p, KernPlan *plan)
 {
     *plan = (KernPlan){.nphase = 1};
-    plan->phase[0] = pool_phase(p, pool_run, 2 * pool_bytes(p->ow, sizeof(KT)));
+    plan->phase[0] = pool_phase(p, pool_run, 2 * pool_bytes(pool_width(p), sizeof(KT))
+                                             + pool_bytes(p->kh * pool_pitch(p), sizeof(KT)));
 }
 
 static void

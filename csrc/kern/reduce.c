@@ -102,9 +102,27 @@
         }                                                                                         \
     }
 
+/* The same as fold() four times, with the accumulators in registers. */
+#define RED_FOLD4(name, t, T, V, PREP)                                                            \
+    static void fold4_##name##_##t(char *acc, const char *p, cc_i64 stride, cc_i64 n)             \
+    {                                                                                             \
+        enum { lanes = CC_VB / sizeof(T) };                                                       \
+        cc_i64 whole = n / lanes * lanes, bytes = whole * (cc_i64)sizeof(T);                      \
+        for (cc_i64 at = 0; at < bytes; at += CC_VB) {                                            \
+            v_##t a = V(*(x_##t *)(acc + at), PREP(*(const x_##t *)(p + at)));                    \
+            a = V(a, PREP(*(const x_##t *)(p + stride + at)));                                    \
+            a = V(a, PREP(*(const x_##t *)(p + 2 * stride + at)));                                \
+            *(x_##t *)(acc + at) = V(a, PREP(*(const x_##t *)(p + 3 * stride + at)));             \
+        }                                                                                         \
+        for (int k = 0; k < 4 && whole < n; k++) {                                                \
+            fold_##name##_##t(acc + bytes, p + k * stride + bytes, n - whole);                    \
+        }                                                                                         \
+    }
+
 #define RED_ONE(name, t, T, V, S, PREP, has_pad, pad)                                             \
     RED_BLOCK(name, t, T, V, S, PREP, has_pad, pad)                                               \
-    RED_FOLD(name, t, T, V, PREP)
+    RED_FOLD(name, t, T, V, PREP)                                                                 \
+    RED_FOLD4(name, t, T, V, PREP)
 #define RED_FLT(t, T, m, u, s)                                                                    \
     RED_ONE(sum, t, T, vop_add_##t, SUM_##t, BARE, 1, 0)                                          \
     RED_ONE(prod, t, T, vop_mul_##t, PROD_##t, BARE, 1, 1)                                        \
@@ -126,8 +144,24 @@ RED_ONE(all, u8, cc_u8, vop_band_u8, AND_INT, TRUTH, 0, 0)
 #define RED_PLACE(t, T, m, u, s)                                                                  \
     static cc_i64 place_##t(const char *p, cc_i64 n, const char *best)                            \
     {                                                                                             \
+        enum { lanes = CC_VB / sizeof(T) };                                                       \
         T want = *(const y_##t *)best;                                                            \
+        v_##t all = vop_splat_##t(want);                                                          \
         cc_i64 i = 0;                                                                             \
+        for (; i + 2 * lanes <= n; i += 2 * lanes) {                                              \
+            v_##t x = RED_AT(t, p + i * (cc_i64)sizeof(T), 0);                                    \
+            v_##t y = RED_AT(t, p + i * (cc_i64)sizeof(T), 1);                                    \
+            unsigned long long bits[CC_VB / 8], any = 0;                                          \
+            __typeof__(x == y) hit = want != want ? (x != x) | (y != y)                           \
+                                                  : (x == all) | (y == all);                      \
+            memcpy(bits, &hit, sizeof(bits));                                                     \
+            for (unsigned k = 0; k < CC_VB / 8; k++) {                                            \
+                any |= bits[k];                                                                   \
+            }                                                                                     \
+            if (any != 0) {                                                                       \
+                break;                                                                            \
+            }                                                                                     \
+        }                                                                                         \
         for (; i < n - 1; i++) {                                                                  \
             T x = *(const y_##t *)(p + i * (cc_i64)sizeof(T));                                    \
             if (x == want || (want != want && x != x)) {                                          \
@@ -142,6 +176,7 @@ VOP_SET_ALL(RED_PLACE)
 
 typedef void (*BlockFn)(const char *p, cc_i64 n, char *out);
 typedef void (*FoldFn)(char *acc, const char *p, cc_i64 n);
+typedef void (*Fold4Fn)(char *acc, const char *p, cc_i64 stride, cc_i64 n);
 typedef cc_i64 (*PlaceFn)(const char *p, cc_i64 n, const char *best);
 
 #define NUM_ROW(fn, name, t) [CC_VT_##t] = fn##_##name##_##t,
@@ -150,9 +185,13 @@ typedef cc_i64 (*PlaceFn)(const char *p, cc_i64 n, const char *best);
 #define MAX_BLOCK(t, T, m, u, s) NUM_ROW(block, max, t)
 #define MIN_BLOCK(t, T, m, u, s) NUM_ROW(block, min, t)
 #define SUM_FOLD(t, T, m, u, s) NUM_ROW(fold, sum, t)
+#define SUM_FOLD4(t, T, m, u, s) NUM_ROW(fold4, sum, t)
 #define PROD_FOLD(t, T, m, u, s) NUM_ROW(fold, prod, t)
+#define PROD_FOLD4(t, T, m, u, s) NUM_ROW(fold4, prod, t)
 #define MAX_FOLD(t, T, m, u, s) NUM_ROW(fold, max, t)
+#define MAX_FOLD4(t, T, m, u, s) NUM_ROW(fold4, max, t)
 #define MIN_FOLD(t, T, m, u, s) NUM_ROW(fold, min, t)
+#define MIN_FOLD4(t, T, m, u, s) NUM_ROW(fold4, min, t)
 
 static const BlockFn block_table[RT_RED__COUNT][CC_VT__COUNT] = {
     [RT_RED_SUM] = {VOP_SET_ALL(SUM_BLOCK)},
@@ -163,6 +202,15 @@ static const BlockFn block_table[RT_RED__COUNT][CC_VT__COUNT] = {
     [RT_RED_ARGMIN] = {VOP_SET_ALL(MIN_BLOCK)},
     [RT_RED_ANY] = {[CC_VT_u8] = block_any_u8},
     [RT_RED_ALL] = {[CC_VT_u8] = block_all_u8},
+};
+
+static const Fold4Fn fold4_table[RT_RED__COUNT][CC_VT__COUNT] = {
+    [RT_RED_SUM] = {VOP_SET_ALL(SUM_FOLD4)},
+    [RT_RED_PROD] = {VOP_SET_ALL(PROD_FOLD4)},
+    [RT_RED_MAX] = {VOP_SET_ALL(MAX_FOLD4)},
+    [RT_RED_MIN] = {VOP_SET_ALL(MIN_FOLD4)},
+    [RT_RED_ANY] = {[CC_VT_u8] = fold4_any_u8},
+    [RT_RED_ALL] = {[CC_VT_u8] = fold4_all_u8},
 };
 
 static const FoldFn fold_table[RT_RED__COUNT][CC_VT__COUNT] = {
@@ -195,4 +243,10 @@ reduce_fold(RtRed red, CcVType t, char *acc, const char *p, cc_i64 n)
     fold_table[red][t](acc, p, n);
 }
 
-const RtReduceTable KERN_V_SYM(kern_reduce) = {reduce_block, reduce_fold};
+static void
+reduce_fold4(RtRed red, CcVType t, char *acc, const char *p, cc_i64 stride, cc_i64 n)
+{
+    fold4_table[red][t](acc, p, stride, n);
+}
+
+const RtReduceTable KERN_V_SYM(kern_reduce) = {reduce_block, reduce_fold, reduce_fold4};

@@ -634,3 +634,66 @@ py_instance_attr_borrow(PyObject *obj, PyObject *name)
     }
     return _PyDict_GetItem_KnownHash(dict, name, hash);
 }
+
+/* -- Dict iterators ------------------------------------------------------------ */
+
+/* Objects/dictobject.c has this layout in all supported versions. */
+typedef struct {
+    PyObject_HEAD
+    PyObject *dict;                     /* NULL when used up */
+    Py_ssize_t used, pos;
+} DictIter;
+
+bool
+py_dict_part(PyObject *view, PyDictPart *part)
+{
+    PyTypeObject *const type[] = {&PyDictKeys_Type, &PyDictValues_Type, &PyDictItems_Type};
+
+    for (int i = 0; i < 3; i++) {
+        if (Py_IS_TYPE(view, type[i])) {
+            *part = (PyDictPart)i;
+            return PyDict_CheckExact(py_dict_of_view_borrow(view));
+        }
+    }
+    return false;
+}
+
+PyObject *
+py_dict_of_view_borrow(PyObject *view)
+{
+    return (PyObject *)((_PyDictViewObject *)view)->dv_dict;
+}
+
+PyObject *
+py_dict_of_iter_borrow(PyObject *it)
+{
+    return ((DictIter *)it)->dict;
+}
+
+PyObject *
+py_dict_view(PyObject *dict, PyDictPart part)
+{
+    static const char *const name[] = {"keys", "values", "items"};
+
+    return PyObject_CallMethod(dict, name[part], NULL);
+}
+
+PyObject *
+py_dict_iter(PyObject *dict, PyDictPart part, Py_ssize_t skip, Py_ssize_t used)
+{
+    PyObject *view = py_dict_view(dict, part);
+    PyObject *it = view == NULL ? NULL : PyObject_GetIter(view);
+
+    Py_XDECREF(view);
+    for (; it != NULL && skip > 0 && PyDict_GET_SIZE(dict) == used; skip--) {
+        PyObject *item = PyIter_Next(it);
+        if (item == NULL && PyErr_Occurred()) {
+            Py_CLEAR(it);
+        }
+        Py_XDECREF(item);
+    }
+    if (it != NULL) {
+        ((DictIter *)it)->used = used;  /* another size now: the next step raises */
+    }
+    return it;
+}

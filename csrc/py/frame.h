@@ -167,6 +167,15 @@ bool py_plain_function(PyObject *callable);
 
 /* -- Dicts and types -------------------------------------------------------- */
 
+/* What an iterator or view gives of a dict; the order of this list is also that of the tables. */
+typedef enum { PY_DICT_KEYS, PY_DICT_VALUES, PY_DICT_ITEMS } PyDictPart;
+bool py_dict_part(PyObject *view, PyDictPart *part);    /* false: no view of an exact dict */
+PyObject *py_dict_of_view_borrow(PyObject *view);
+PyObject *py_dict_of_iter_borrow(PyObject *it); /* NULL: used up */
+PyObject *py_dict_view(PyObject *dict, PyDictPart part);
+/* An iterator that began when the dict had `used` items and has given `skip`. */
+PyObject *py_dict_iter(PyObject *dict, PyDictPart part, Py_ssize_t skip, Py_ssize_t used);
+
 /* Changes with every change of the dict's contents, not with reads or stores of the same object.
  * For exact dicts of modules and of programs only: on 3.13 `obj.x = v` changes the __dict__ of an
  * object with inline values without a new tag. */

@@ -41,6 +41,30 @@ copy_run(char *o, cc_i64 so, const char *p, cc_i64 sp, unsigned size, cc_i64 n)
     }
 }
 
+/* Rows of few elements: o and p have the distances of rows first, then of elements. */
+static void
+copy_rows(char *o, const cc_i64 so[2], const char *p, const cc_i64 sp[2], unsigned size,
+          cc_i64 rows, cc_i64 n)
+{
+    switch (size) {
+#define RUN(bytes)                                                                                \
+    case bytes:                                                                                   \
+        for (cc_i64 r = 0; r < rows; r++, o += so[0], p += sp[0]) {                               \
+            for (cc_i64 i = 0; i < n; i++) {                                                      \
+                memcpy(o + i * so[1], p + i * sp[1], bytes);                                      \
+            }                                                                                     \
+        }                                                                                         \
+        break;
+    RUN(1)
+    RUN(2)
+    RUN(4)
+    RUN(8)
+#undef RUN
+    default:
+        break;
+    }
+}
+
 /* Walk n elements of a space from element `first`: calls are made per run of the last axis. */
 typedef struct {
     unsigned nd;
@@ -72,15 +96,11 @@ walk_run(const Walk *w, cc_i64 n)
     return left < n ? left : n;
 }
 
+/* Move by m along axis k, behind which the walk is at the first element. */
 static void
-walk_on(Walk *w, cc_i64 m)
+walk_over(Walk *w, unsigned k, cc_i64 m)
 {
-    unsigned k = w->nd;
-
-    if (k == 0) {
-        return;
-    }
-    w->index[--k] += m;
+    w->index[k] += m;
     w->offset += m * w->stride[k];
     while (k > 0 && w->index[k] >= w->dim[k]) {
         w->offset += w->stride[k - 1] - w->dim[k] * w->stride[k];
@@ -89,39 +109,132 @@ walk_on(Walk *w, cc_i64 m)
     }
 }
 
+static void
+walk_on(Walk *w, cc_i64 m)
+{
+    if (w->nd > 0) {
+        walk_over(w, w->nd - 1, m);
+    }
+}
+
+/* Whole rows that begin here and are too short for a run each, at most n elements; 0 = none. */
+static cc_i64
+walk_rows(const Walk *w, cc_i64 n)
+{
+    enum { SHORT = 16 };
+    unsigned k = w->nd;
+
+    if (k < 2 || w->index[k - 1] != 0 || w->dim[k - 1] >= SHORT || n < 2 * w->dim[k - 1]) {
+        return 0;
+    }
+    cc_i64 rows = n / w->dim[k - 1], left = w->dim[k - 2] - w->index[k - 2];
+    return rows < left ? rows : left;
+}
+
+/* The same elements in the same order with as few axes as will do. */
+static unsigned
+walk_merge(unsigned nd, const cc_i64 *dim, const cc_i64 *stride, cc_i64 *dim_out,
+           cc_i64 *stride_out)
+{
+    unsigned m = 0;
+
+    for (unsigned k = 0; k < nd; k++) {
+        if (dim[k] == 1) {
+            continue;
+        }
+        if (m > 0 && stride_out[m - 1] == dim[k] * stride[k]) {
+            dim_out[m - 1] *= dim[k];
+            stride_out[m - 1] = stride[k];
+        } else {
+            dim_out[m] = dim[k];
+            stride_out[m++] = stride[k];
+        }
+    }
+    return m;
+}
+
+/* Between packed memory and a space: one element after the other. */
+static void
+walk_copy(char *packed, char *data, bool gather, unsigned size, unsigned nd, const cc_i64 *dim,
+          const cc_i64 *stride, cc_i64 first, cc_i64 n)
+{
+    cc_i64 d[RT_LOOP_DIMS], s[RT_LOOP_DIMS];
+    Walk w;
+
+    nd = walk_merge(nd, dim, stride, d, s);
+    walk_init(&w, nd, d, s, first);
+    while (n > 0) {
+        cc_i64 m, rows = walk_rows(&w, n);
+        char *at = data + w.offset;
+        if (rows > 0) {
+            cc_i64 tight[2] = {d[nd - 1] * size, size}, loose[2] = {s[nd - 2], s[nd - 1]};
+            m = rows * d[nd - 1];
+            copy_rows(gather ? packed : at, gather ? tight : loose, gather ? at : packed,
+                      gather ? loose : tight, size, rows, d[nd - 1]);
+            walk_over(&w, nd - 2, rows);
+        } else {
+            cc_i64 step = nd > 0 ? s[nd - 1] : size;
+            m = walk_run(&w, n);
+            copy_run(gather ? packed : at, gather ? size : step, gather ? at : packed,
+                     gather ? step : size, size, m);
+            walk_on(&w, m);
+        }
+        packed += m * size;
+        n -= m;
+    }
+}
+
 void
 rt_gather(char *out, const char *in, unsigned size, unsigned nd, const cc_i64 *dim,
           const cc_i64 *stride, cc_i64 first, cc_i64 n)
 {
-    Walk w;
-
-    walk_init(&w, nd, dim, stride, first);
-    while (n > 0) {
-        cc_i64 m = walk_run(&w, n);
-        copy_run(out, size, in + w.offset, nd > 0 ? stride[nd - 1] : size, size, m);
-        walk_on(&w, m);
-        out += m * size;
-        n -= m;
-    }
+    walk_copy(out, (char *)in, true, size, nd, dim, stride, first, n);
 }
 
 void
 rt_scatter(char *out, const char *in, unsigned size, unsigned nd, const cc_i64 *dim,
            const cc_i64 *stride, cc_i64 first, cc_i64 n)
 {
-    Walk w;
+    walk_copy((char *)in, out, false, size, nd, dim, stride, first, n);
+}
 
-    walk_init(&w, nd, dim, stride, first);
-    while (n > 0) {
-        cc_i64 m = walk_run(&w, n);
-        copy_run(out + w.offset, nd > 0 ? stride[nd - 1] : size, in, size, size, m);
-        walk_on(&w, m);
-        in += m * size;
-        n -= m;
+/* n elements of an iota, from element i on, `by` apart. Element i is start + i * step: integers
+ * wrap, floats round twice, as NumPy's. */
+static void
+iota_run(char *out, const RtOperand *op, cc_u64 i, cc_u64 by, cc_i64 n)
+{
+    cc_u64 v = op->start.u + i * op->step.u;
+
+    switch (op->type == CC_VT_f64 || op->type == CC_VT_f32 ? (int)op->type : -(int)op->size) {
+    case CC_VT_f64:
+        for (; n > 0; n--, i += by, out += 8) {
+            double x = op->start.d + (double)(cc_i64)i * op->step.d;
+            memcpy(out, &x, 8);
+        }
+        break;
+    case CC_VT_f32:
+        for (; n > 0; n--, i += by, out += 4) {
+            float x = (float)op->start.d + (float)(cc_i64)i * (float)op->step.d;
+            memcpy(out, &x, 4);
+        }
+        break;
+#define RUN(bytes, T)                                                                             \
+    case -bytes:                                                                                  \
+        for (by *= op->step.u; n > 0; n--, v += by, out += bytes) {                               \
+            T x = (T)v;                                                                           \
+            memcpy(out, &x, bytes);                                                               \
+        }                                                                                         \
+        break;
+    RUN(1, cc_u8)
+    RUN(2, cc_u16)
+    RUN(4, cc_u32)
+    RUN(8, cc_u64)
+#undef RUN
+    default:
+        break;
     }
 }
 
-/* Element i of an iota is start + i * step: integers wrap, floats round twice, as NumPy's. */
 static void
 iota_fill(char *out, const RtOperand *op, unsigned nd, const cc_i64 *dim, const cc_i64 *stride,
           cc_i64 origin, cc_i64 first, cc_i64 n)
@@ -129,19 +242,12 @@ iota_fill(char *out, const RtOperand *op, unsigned nd, const cc_i64 *dim, const 
     Walk w;
 
     walk_init(&w, nd, dim, stride, first);
-    for (; n > 0; n--, out += op->size) {
-        cc_u64 i = (cc_u64)(origin + w.offset);
-        if (op->type == CC_VT_f64) {
-            double v = op->start.d + (double)(cc_i64)i * op->step.d;
-            memcpy(out, &v, sizeof(v));
-        } else if (op->type == CC_VT_f32) {
-            float v = (float)op->start.d + (float)(cc_i64)i * (float)op->step.d;
-            memcpy(out, &v, sizeof(v));
-        } else {
-            cc_u64 v = op->start.u + i * op->step.u;    /* little end first */
-            memcpy(out, &v, op->size);
-        }
-        walk_on(&w, 1);
+    while (n > 0) {
+        cc_i64 m = walk_run(&w, n);
+        iota_run(out, op, (cc_u64)(origin + w.offset), nd > 0 ? (cc_u64)stride[nd - 1] : 0, m);
+        walk_on(&w, m);
+        out += m * op->size;
+        n -= m;
     }
 }
 
@@ -456,13 +562,48 @@ red_write(const RtLoop *l, unsigned i, cc_i64 keep, char *value, cc_i64 n)
 }
 
 /* Reduce elements [first, end) of the row whose outer offsets p holds. */
+/* Where blocks end does not matter to a result: all but sums and products of floats. */
+static bool
+red_any_order(const RtLoopRed *r)
+{
+    bool adds = r->red == RT_RED_SUM || r->red == RT_RED_PROD;
+
+    return !adds || (r->type != CC_VT_f64 && r->type != CC_VT_f32);
+}
+
+/* Elements per block: longer ones where the operands are read where they lie. */
+static cc_i64
+rows_block(const Piece *p)
+{
+    enum { LONG = 16 };
+    const RtLoop *l = p->l;
+    bool plain = l->no_body && !p->staged;
+
+    for (unsigned i = 0; plain && i < l->nred; i++) {
+        plain = red_any_order(&l->red[i]) && p->how[l->red[i].mem] == PIECE_LINEAR;
+    }
+    return plain ? LONG * CC_RED_BLOCK : CC_RED_BLOCK;
+}
+
+/* The only reduction of a loop without a body is known: a true for ANY, a false for ALL. */
+static bool
+rows_settled(const RtLoop *l, const char *value)
+{
+    bool truth = *value != 0;
+
+    return l->nred == 1 && l->no_body
+        && ((l->red[0].red == RT_RED_ANY && truth) || (l->red[0].red == RT_RED_ALL && !truth));
+}
+
 static void
 rows_range(Piece *p, Rows *w, cc_i64 first, cc_i64 end)
 {
     const RtLoop *l = p->l;
+    cc_i64 block = rows_block(p);
+    bool settled = false;
 
-    for (; first < end; first += CC_RED_BLOCK) {
-        cc_i64 n = end - first < CC_RED_BLOCK ? end - first : CC_RED_BLOCK;
+    for (; first < end && !settled; first += block) {
+        cc_i64 n = end - first < block ? end - first : block;
         piece_run(p, first, n);
         for (unsigned i = 0; i < l->nred; i++) {
             const RtLoopRed *r = &l->red[i];
@@ -480,6 +621,7 @@ rows_range(Piece *p, Rows *w, cc_i64 first, cc_i64 end)
                 rows_add(w, i, best, first + place);
             } else {
                 rows_add(w, i, value, 0);
+                settled = rows_settled(l, value);
             }
         }
     }
@@ -588,6 +730,57 @@ columns_start(const RtLoop *l, const RtLoopRed *r, char *block, const char *row,
     }
 }
 
+/* The next row of a block, the `done`-th of its part. */
+static void
+columns_row(Piece *p, char **block, cc_i64 done, cc_i64 row, cc_i64 first, cc_i64 n)
+{
+    const RtLoop *l = p->l;
+
+    piece_move(p, l->nkeep, l->ndim, row);
+    piece_run(p, first, n);
+    for (unsigned i = 0; i < l->nred; i++) {
+        const RtLoopRed *r = &l->red[i];
+        const char *in = p->ptr[r->mem];
+        char spread[CC_VREG_BYTES];
+        if (p->how[r->mem] == PIECE_ONE) {
+            copy_run(spread, l->op[r->mem].size, in, 0, l->op[r->mem].size, n);
+            in = spread;
+        }
+        if (done % FOLD_ROWS == 0) {
+            columns_start(l, r, block[i], in, n);
+        } else {
+            l->vec->reduce->fold((RtRed)r->red, (CcVType)r->type, block[i], in, n);
+        }
+    }
+}
+
+/* Four rows of a block at once, in the order of single ones; false: they are not there, or do not
+ * lie in memory as they are. */
+static bool
+columns_four(Piece *p, char **block, cc_i64 done, cc_i64 row, cc_i64 last, cc_i64 first, cc_i64 n)
+{
+    const RtLoop *l = p->l;
+    cc_i64 inner = l->ndim > l->nkeep ? l->dim[l->ndim - 1] : 1, at = done % FOLD_ROWS;
+
+    if (!l->no_body || p->staged || at == 0 || at + 4 > FOLD_ROWS || row + 4 > last
+            || row % inner + 4 > inner) {
+        return false;
+    }
+    for (unsigned i = 0; i < l->nred; i++) {
+        if (p->how[l->red[i].mem] != PIECE_LINEAR) {
+            return false;
+        }
+    }
+    piece_move(p, l->nkeep, l->ndim, row);
+    piece_run(p, first, n);
+    for (unsigned i = 0; i < l->nred; i++) {
+        const RtLoopRed *r = &l->red[i];
+        l->vec->reduce->fold4((RtRed)r->red, (CcVType)r->type, block[i], p->ptr[r->mem],
+                              l->op[r->mem].stride[l->ndim - 1], n);
+    }
+    return true;
+}
+
 static void
 loop_columns(const void *args, cc_i64 begin, cc_i64 end, void *scratch)
 {
@@ -603,25 +796,15 @@ loop_columns(const void *args, cc_i64 begin, cc_i64 end, void *scratch)
         cc_i64 last = l->nsuper > 1 && row + super < l->total_red ? row + super : l->total_red;
         cc_i64 n = l->total_keep - first < CC_VCHUNK ? l->total_keep - first : CC_VCHUNK;
         columns_init(l, tree, block, trees, n);
-        for (cc_i64 done = 0; row < last; row++, done++) {
-            piece_move(&p, l->nkeep, l->ndim, row);
-            piece_run(&p, first, n);
-            for (unsigned i = 0; i < l->nred; i++) {
-                const RtLoopRed *r = &l->red[i];
-                const char *in = p.ptr[r->mem];
-                char spread[CC_VREG_BYTES];
-                if (p.how[r->mem] == PIECE_ONE) {
-                    copy_run(spread, l->op[r->mem].size, in, 0, l->op[r->mem].size, n);
-                    in = spread;
-                }
-                if (done % FOLD_ROWS == 0) {
-                    columns_start(l, r, block[i], in, n);
-                } else {
-                    l->vec->reduce->fold((RtRed)r->red, (CcVType)r->type, block[i], in, n);
-                }
-                if (done % FOLD_ROWS == FOLD_ROWS - 1 || row + 1 == last) {
-                    tree_push(&tree[i], block[i]);
-                }
+        for (cc_i64 done = 0; row < last;) {
+            bool four = columns_four(&p, block, done, row, last, first, n);
+            if (!four) {
+                columns_row(&p, block, done, row, first, n);
+            }
+            done += four ? 4 : 1;
+            row += four ? 4 : 1;
+            for (unsigned i = 0; i < l->nred && (done % FOLD_ROWS == 0 || row == last); i++) {
+                tree_push(&tree[i], block[i]);
             }
         }
         for (unsigned i = 0; i < l->nred; i++) {

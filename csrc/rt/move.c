@@ -218,6 +218,28 @@ index_add(const RtIndex *x, char *o, cc_i64 so, const char *p, cc_i64 sp, cc_i64
 #undef ADD_RUN
 }
 
+/* n elements, `so` and `sp` bytes apart. */
+static void
+index_move(char *o, cc_i64 so, const char *p, cc_i64 sp, cc_i64 n, unsigned size)
+{
+#define MOVE_RUN(bytes)                                                                           \
+    for (cc_i64 k = 0; k < n; k++, o += so, p += sp) {                                            \
+        memcpy(o, p, bytes);                                                                      \
+    }
+    if (so == size && sp == size) {
+        memcpy(o, p, (size_t)n * size);
+    } else if (size == 8) {
+        MOVE_RUN(8)
+    } else if (size == 4) {
+        MOVE_RUN(4)
+    } else if (size == 2) {
+        MOVE_RUN(2)
+    } else {
+        MOVE_RUN(1)
+    }
+#undef MOVE_RUN
+}
+
 /* The whole array has the axes [before][indexed axis][after], the small one (the result of GATHER,
  * the value of SCATTER) [before][axes of index][after]. A unit is one element of `before`. */
 static void
@@ -249,13 +271,9 @@ index_unit(const RtIndex *x, cc_i64 unit, cc_u32 *fault)
             if (x->add) {
                 index_add(x, w, ws, s, ss, inner);
             } else if (x->scatter) {
-                for (cc_i64 i = 0; i < inner; i++) {
-                    memcpy(w + i * ws, s + i * ss, x->out.size);
-                }
+                index_move(w, ws, s, ss, inner, x->out.size);
             } else {
-                for (cc_i64 i = 0; i < inner; i++) {
-                    memcpy(s + i * ss, w + i * ws, x->out.size);
-                }
+                index_move(s, ss, w, ws, inner, x->out.size);
             }
         }
     }

@@ -31,6 +31,9 @@ struct RtReduceTable {
 
     /* acc[i] = acc[i] (op) p[i] for n elements; the order of the operands is kept. Not ARG. */
     void (*fold)(RtRed red, CcVType t, char *acc, const char *p, cc_i64 n);
+
+    /* Four of them, one after the other: p, p + stride ... */
+    void (*fold4)(RtRed red, CcVType t, char *acc, const char *p, cc_i64 stride, cc_i64 n);
 };
 
 #endif

@@ -5,8 +5,11 @@
 
 #include <opcode.h>
 
+enum { CALL_MAX = 64 };
+
 static PyObject *call_end;              /* what NEXT gives at the end of an iterator */
 static PyObject *str_enter, *str_exit, *str_empty, *str_import, *str_name, *str_builtins;
+static PyObject *str_copy, *str_k;
 
 static PyObject *
 power(PyObject *a, PyObject *b)
@@ -62,8 +65,11 @@ tape_call_setup(void)
     str_import = PyUnicode_InternFromString("__import__");
     str_name = PyUnicode_InternFromString("__name__");
     str_builtins = PyUnicode_InternFromString("__builtins__");
+    str_copy = PyUnicode_InternFromString("copy");
+    str_k = PyUnicode_InternFromString("K");
     call_end = PyObject_CallNoArgs((PyObject *)&PyBaseObject_Type);
-    return str_enter && str_exit && str_empty && str_import && str_name && str_builtins && call_end
+    return str_enter && str_exit && str_empty && str_import && str_name && str_builtins && str_copy
+            && str_k && call_end
                ? 0 : -1;
 }
 
@@ -365,6 +371,109 @@ call_vector(PyObject *const *a, uint32_t n, PyObject *kwnames)
                                kwnames);
 }
 
+/* -- In place, on new memory ------------------------------------------------------ */
+
+/* Axes lie in the new memory as in the old. */
+static PyObject *
+call_copy(PyObject *array)
+{
+    PyObject *args[2] = {array, str_k};
+
+    return PyObject_VectorcallMethod(str_copy, args, 2, NULL);
+}
+
+static PyObject *
+call_inplace(PyObject *a, PyObject *b, uint32_t oparg)
+{
+    PyObject *copy = call_copy(a);
+    PyObject *res = copy == NULL ? NULL : binary_fn[oparg](copy, b);
+
+    Py_XDECREF(copy);
+    return res;
+}
+
+static bool
+has_ellipsis(PyObject *key)
+{
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); i++) {
+        if (PyTuple_GET_ITEM(key, i) == Py_Ellipsis) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* With an ellipsis in the key even an element is an array, of no axes. */
+static PyObject *
+call_view(PyObject *array, PyObject *key)
+{
+    bool tuple = PyTuple_CheckExact(key);
+    Py_ssize_t n = tuple ? PyTuple_GET_SIZE(key) : 1;
+    PyObject *wide, *res;
+
+    if (key == Py_Ellipsis || (tuple && has_ellipsis(key))) {
+        return PyObject_GetItem(array, key);
+    }
+    wide = PyTuple_New(n + 1);
+    if (wide == NULL) {
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyTuple_SET_ITEM(wide, i, Py_NewRef(tuple ? PyTuple_GET_ITEM(key, i) : key));
+    }
+    PyTuple_SET_ITEM(wide, n, Py_NewRef(Py_Ellipsis));
+    res = PyObject_GetItem(array, wide);
+    Py_DECREF(wide);
+    return res;
+}
+
+static PyObject *
+call_store_steal(PyObject *copy, PyObject *key, PyObject *value)
+{
+    if (copy != NULL && PyObject_SetItem(copy, key, value) < 0) {
+        Py_CLEAR(copy);
+    }
+    return copy;
+}
+
+static PyObject *
+call_assign(PyObject *a, PyObject *key, PyObject *value)
+{
+    PyObject *view = call_view(a, key);
+    PyObject *copy = view == NULL ? NULL : call_copy(view);
+
+    Py_XDECREF(view);
+    return call_store_steal(copy, Py_Ellipsis, value);
+}
+
+static PyObject *
+call_into(PyObject *const *a, uint32_t n, PyObject *kwnames, uint32_t target)
+{
+    PyObject *arg[CALL_MAX], *copy, *res;
+
+    if (n > CALL_MAX || target >= n) {
+        PyErr_SetString(PyExc_SystemError, "ccompile: a call with too many operands");
+        return NULL;
+    }
+    copy = call_copy(a[target]);
+    if (copy == NULL) {
+        return NULL;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        arg[i] = i == target ? copy : a[i];
+    }
+    res = call_vector(arg, n, kwnames);
+    if (res != NULL && res != copy && res != Py_None) {
+        PyErr_SetString(PyExc_SystemError, "ccompile: a call gave a result of its own");
+        Py_CLEAR(res);
+    }
+    if (res == NULL) {
+        Py_CLEAR(copy);
+    }
+    Py_XDECREF(res);
+    return copy;
+}
+
 /* Only dispatches. */
 PyObject *
 tape_call(CallKind kind, uint32_t oparg, PyObject *const *a, uint32_t n, PyObject *kwnames)
@@ -446,6 +555,16 @@ tape_call(CallKind kind, uint32_t oparg, PyObject *const *a, uint32_t n, PyObjec
         return call_set(a, n);
     case DO_SLICE:
         return PySlice_New(a[0], a[1], a[2]);
+    case DO_INPLACE:
+        return call_inplace(a[0], a[1], oparg);
+    case DO_VIEW:
+        return call_view(a[0], a[1]);
+    case DO_ASSIGN:
+        return call_assign(a[0], a[1], a[2]);
+    case DO_STORE:
+        return call_store_steal(call_copy(a[0]), a[1], a[2]);
+    case DO_INTO:
+        return call_into(a, n, kwnames, oparg);
     case DO__COUNT:
         break;
     }

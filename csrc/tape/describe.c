@@ -93,9 +93,9 @@ put_operation(CcBuf *b, const Trace *t, const TapeIns *in)
     TapeRef a0 = in->n > 0 ? t->opnd[in->arg] : TAPE_NULL;
     TapeRef a1 = in->n > 1 ? t->opnd[in->arg + 1] : TAPE_NULL;
 
-    if (in->sub == DO_CALL && TAPE_KIND(a0) == TAPE_CONST) {
+    if ((in->sub == DO_CALL || in->sub == DO_INTO) && TAPE_KIND(a0) == TAPE_CONST) {
         put_callee(b, t->konst[TAPE_INDEX(a0)]);
-    } else if (in->sub == DO_BINARY && in->aux < 26) {
+    } else if ((in->sub == DO_BINARY || in->sub == DO_INPLACE) && in->aux < 26) {
         cc_buf_printf(b, "%s%s", binary[in->aux % 13], in->aux >= 13 ? "=" : "");
     } else if (in->sub == DO_UNARY && in->aux < 4) {
         cc_buf_puts(b, unary[in->aux]);
@@ -304,6 +304,12 @@ put_guard(CcBuf *b, const Trace *t, const TapeIns *in)
         break;
     case TAPE_GPURE:
         cc_buf_puts(b, " is made of plain arrays and values");
+        break;
+    case TAPE_GOVER:
+        cc_buf_puts(b, in->n > 2 ? " and other arrays share no memory" : " shares no memory with ");
+        if (in->n == 2) {
+            put_operand(b, t, in, 1, d);
+        }
         break;
     case TAPE_GARR:
         cc_buf_puts(b, " is ");

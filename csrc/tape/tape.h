@@ -9,7 +9,7 @@
 #ifndef TAPE_TAPE_H
 #define TAPE_TAPE_H
 
-#include "../base/status.h"
+#include "../base/dump.h"
 #include "../py/chain.h"
 
 /* -- References --------------------------------------------------------------- */
@@ -36,7 +36,7 @@ typedef enum {
     DO__COUNT
 } CallKind;
 
-typedef enum { PHASE_EDGE, PHASE_PRE, PHASE_FLOAT, PHASE_NODE, PHASE_ALONE } TapePhase;
+typedef enum { PHASE_EDGE, PHASE_PRE, PHASE_FLOAT, PHASE_NODE, PHASE_WRITE, PHASE_ALONE } TapePhase;
 
 typedef struct {
     const char *name;
@@ -114,10 +114,12 @@ typedef enum {
     VIRT_FUNCTION,  /* code, globals, qualname, defaults, kwdefaults, annotations, closure */
     VIRT_OBJECT,    /* class, then where (name; int: offset of a slot) and value of each attribute */
     VIRT_SUPER,     /* class, instance */
+    VIRT_DICTVIEW,  /* exact dict, what of it (constant, PyDictPart) */
     VIRT_SEQITER,   /* container, next index (constant): of an exact list or tuple */
     VIRT_RANGEITER, /* start, stop, step (constants) */
     VIRT_CALLITER,  /* virtual list of all items, next index (constant), callable, its arguments:
                        zip, enumerate, reversed of known items */
+    VIRT_DICTITER,  /* exact dict, next index, PyDictPart, size at the start (constants) */
     VIRT__COUNT
 } VirtKind;
 
@@ -193,7 +195,7 @@ struct Trace {
         ngrad;
     uint32_t nreg, ninputs;             /* registers 0 .. ninputs-1 are set at entry */
     uint32_t nids;                      /* identity numbers of virtual objects */
-    uint32_t max_image;                 /* most slots of any snapshot */
+    uint32_t max_image;                 /* most objects of any snapshot: slots, 2 per frame */
     Trace *parent;                      /* borrowed; NULL for a root */
     uint32_t parent_snap;
     CcReason end;                       /* why the recording ended; NONE = at RET, BACK or JUMP */
@@ -202,12 +204,20 @@ struct Trace {
     uint32_t failed;                    /* row that failed last, for reports */
     uint32_t running;                   /* activations that are in it */
     bool dead;                          /* unlinked: freed when the last activation ends */
+    uint32_t drop;                      /* rules that a test wants broken: 1 << CcDropItem */
     uint8_t *keep; /* by register: needed at an anchor while a side trace runs; NULL = none */
     void *plan_owner;                   /* compiled plans; freed by the hook below */
     void (*plan_free)(void *);
     void *body_owner;                   /* code that the plans point into; freed after them */
     void (*body_free)(void *);
 };
+
+/* A test wants this rule broken, to see that another one notices. */
+static inline bool
+tape_drops(const Trace *t, CcDropItem rule)
+{
+    return t->drop >> rule & 1;
+}
 
 void tape_free(Trace *t);               /* the trace and its side traces */
 int tape_traverse(Trace *t, visitproc visit, void *arg);

@@ -10,7 +10,7 @@ typedef struct {
     uint8_t *defined;                   /* by register */
     CcStatus *st;
     uint32_t pc;
-    bool in_txn;
+    bool in_txn, writes;                /* it has begun to write */
 } Verify;
 
 static bool
@@ -33,7 +33,7 @@ verify_ref(Verify *v, TapeRef ref, int depth)
     case TAPE_CONST:
         return i < v->t->nkonst ? true : bad(v, "no such constant");
     case TAPE_VIRT:
-        if (i >= v->t->nvirt) {
+        if (i >= v->t->nvirt || v->t->virt[i].id >= v->t->nids) {
             return bad(v, "no such virtual object");
         }
         for (uint32_t k = 0; depth < 8 && k < v->t->virt[i].nfields; k++) {
@@ -56,8 +56,10 @@ verify_snap(Verify *v, uint32_t snap)
         return bad(v, "no such snapshot");
     }
     const TapeSnap *s = &t->snap[snap];
+    uint32_t objects = 0;
     for (uint32_t i = 0; i < s->nframes; i++) {
         const TapeFrame *f = &t->frame[s->frame + i];
+        objects += f->nlocals + f->nstack + 2;
         PyCodeObject *co = (PyCodeObject *)t->konst[f->code];
         bool inner = i + 1 == s->nframes;
         if ((int)f->nlocals != co->co_nlocalsplus || (int)f->nstack > co->co_stacksize) {
@@ -75,7 +77,7 @@ verify_snap(Verify *v, uint32_t snap)
             }
         }
     }
-    return true;
+    return objects <= t->max_image ? true : bad(v, "a snapshot of more objects than there is room");
 }
 
 static bool
@@ -102,6 +104,10 @@ verify_row(Verify *v, const TapeIns *in)
     if (phase != PHASE_EDGE && !v->in_txn) {
         return bad(v, "outside a transaction");
     }
+    if (v->writes && in->op != TAPE_WRITE && in->op != TAPE_COMMIT) {
+        return bad(v, "behind what the transaction writes");
+    }
+    v->writes = in->op == TAPE_WRITE;
     if (in->op == TAPE_TXN) {
         if (v->in_txn) {
             return bad(v, "a transaction in a transaction");

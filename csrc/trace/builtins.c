@@ -211,7 +211,69 @@ bi_bool(Recorder *r, const BuiltinCall *c, bool *handled)
     return bi_convert(r, c, handled);
 }
 
+/* getattr(obj, "name"[, default]) where no code of the program's runs. */
+static RecStatus
+bi_getattr(Recorder *r, const BuiltinCall *c, bool *handled)
+{
+    PyObject *real = NULL;
+    TapeRef out = TAPE_NULL;
+
+    if ((c->n != 2 && c->n != 3) || c->kwnames != NULL || !PyUnicode_CheckExact(c->real[1])) {
+        return REC_OK;
+    }
+    RecAttr found = rec_attr_look(r, c->real[0], c->ref[0], c->real[1], &real, &out);
+    if (found == REC_ATTR_UNKNOWN || (found == REC_ATTR_ABSENT && c->n == 2)) {
+        return REC_OK;
+    }
+    rec_fix_value(r, c->ref[1], c->real[1]);
+    return found == REC_ATTR_FOUND ? give(r, c, real, out, handled)
+                                   : give(r, c, Py_NewRef(c->real[2]), c->ref[2], handled);
+}
+
+static RecStatus
+bi_hasattr(Recorder *r, const BuiltinCall *c, bool *handled)
+{
+    PyObject *real = NULL;
+    TapeRef out;
+
+    if (c->n != 2 || c->kwnames != NULL || !PyUnicode_CheckExact(c->real[1])) {
+        return REC_OK;
+    }
+    RecAttr found = rec_attr_look(r, c->real[0], c->ref[0], c->real[1], &real, &out);
+    if (found == REC_ATTR_UNKNOWN) {
+        return REC_OK;
+    }
+    rec_fix_value(r, c->ref[1], c->real[1]);
+    Py_XDECREF(real);
+    PyErr_Clear();
+    PyObject *res = found == REC_ATTR_FOUND ? Py_True : Py_False;
+    return give(r, c, Py_NewRef(res), rec_const(r, res), handled);
+}
+
 /* -- Sequences of known items ------------------------------------------------------------- */
+
+/* Those of a dict or of a virtual view of one. */
+static Py_ssize_t
+dict_items_of(Recorder *r, PyObject *seq, TapeRef ref, TapeRef *item)
+{
+    RecVirt *v = rec_virt_of(r, ref);
+    PyDictPart part = PY_DICT_KEYS;
+
+    if (!PyDict_CheckExact(seq)) {
+        if (v == NULL || v->kind != VIRT_DICTVIEW || !py_dict_part(seq, &part)) {
+            return -1;
+        }
+        seq = py_dict_of_view_borrow(seq);
+        ref = rec_ref(r, v->field[0]);
+    }
+    if (!rec_keys_known(r, ref, seq)) {
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < PyDict_GET_SIZE(seq); i++) {
+        item[i] = rec_dict_item(r, seq, ref, part, i);
+    }
+    return PyDict_GET_SIZE(seq);
+}
 
 /* Refs and reals of the items of a short sequence, or -1. */
 static Py_ssize_t
@@ -221,7 +283,10 @@ items_of(Recorder *r, PyObject *seq, TapeRef ref, TapeRef *item)
     bool exact = PyTuple_CheckExact(seq) || PyList_CheckExact(seq);
     Py_ssize_t n = exact ? PySequence_Fast_GET_SIZE(seq) : -1;
 
-    if (!exact || n > (Py_ssize_t)r->opt.unroll || (v != NULL && v->nfields != (uint32_t)n)) {
+    if (!exact) {
+        return dict_items_of(r, seq, ref, item);
+    }
+    if ( n > (Py_ssize_t)r->opt.unroll || (v != NULL && v->nfields != (uint32_t)n)) {
         return -1;
     }
     if (v == NULL) {
@@ -260,6 +325,14 @@ give_iter(Recorder *r, const BuiltinCall *c, const TapeRef *item, Py_ssize_t n, 
 static bool
 is_short_sequence(Recorder *r, PyObject *o)
 {
+    PyDictPart part;
+
+    if (PyDict_CheckExact(o)) {
+        return PyDict_GET_SIZE(o) <= (Py_ssize_t)r->opt.unroll;
+    }
+    if (py_dict_part(o, &part)) {
+        return PyDict_GET_SIZE(py_dict_of_view_borrow(o)) <= (Py_ssize_t)r->opt.unroll;
+    }
     return (PyTuple_CheckExact(o) || PyList_CheckExact(o))
         && PySequence_Fast_GET_SIZE(o) <= (Py_ssize_t)r->opt.unroll;
 }
@@ -424,6 +497,7 @@ static const struct {
     BuiltinFn fn;
 } by_name[] = {
     {"len", bi_len},     {"isinstance", bi_isinstance},
+    {"getattr", bi_getattr}, {"hasattr", bi_hasattr},
     {"abs", bi_convert}, {"round", bi_convert},
     {"min", bi_plain},   {"max", bi_plain},
     {"pow", bi_plain},   {"divmod", bi_plain},
@@ -529,8 +603,15 @@ dict_view(Recorder *r, const BuiltinCall *c, bool *handled)
     if (c->n != 1 || c->kwnames != NULL || !PyDict_CheckExact(c->real[0])) {
         return REC_OK;
     }
+    PyObject *view = PyObject_CallOneArg(c->callable, c->real[0]);
+    PyDictPart part = PY_DICT_KEYS;
     rec_guard_type(r, c->ref[0], c->real[0]);
-    return pure_call(r, c, TAPE_PCALL, DO_CALL, handled);
+    if (view != NULL) {
+        py_dict_part(view, &part);
+    }
+    TapeRef field[2] = {c->ref[0], rec_const_int(r, part)};
+    return give(r, c, view, view == NULL ? TAPE_NULL : rec_virt(r, VIRT_DICTVIEW, field, 2),
+                handled);
 }
 
 static RecStatus

@@ -18,6 +18,9 @@ rec_ins(TapeOp op, uint8_t sub, uint32_t aux)
 void
 rec_new_epoch(Recorder *r)
 {
+    if (tape_drops(r->t, CC_DROP_REVALIDATE)) {
+        return;
+    }
     r->epoch++;
     r->nload = 0;
 }
@@ -92,7 +95,7 @@ rec_snapshot(Recorder *r)
     }
     for (int i = 0; i < r->nframes; i++) {
         snap_frame(r, &r->frame[i], i == r->nframes - 1);
-        slots += (uint32_t)r->frame[i].sp + 1;
+        slots += (uint32_t)r->frame[i].sp + 2;
     }
     if (r->broken || !CC_GROW(t->snap, t->nsnap, r->cap_snap, 1)) {
         r->broken = true;
@@ -151,6 +154,7 @@ rec_close(Recorder *r)
     if (!r->open) {
         return;
     }
+    rec_memory_flush(r);
     TapeIns head = rec_ins(TAPE_TXN, 0, r->txn_snap);
     head.where = rec_place(r);
     tape_push(r, head);
@@ -160,6 +164,7 @@ rec_close(Recorder *r)
         tape_push_rows(r, &r->node);
     }
     tape_push_rows(r, &r->post);
+    tape_push_rows(r, &r->write);
     tape_push(r, rec_ins(TAPE_COMMIT, 0, 0));
     r->open = false;
     r->txn++;
@@ -168,7 +173,10 @@ rec_close(Recorder *r)
 uint32_t
 rec_open_here(Recorder *r)
 {
-    if (r->open && (r->txn_icount != r->icount || r->node.n > 0 || r->post.n > 0)) {
+    bool work = r->node.n > 0 || r->post.n > 0 || r->write.n > 0;
+    bool late = tape_drops(r->t, CC_DROP_FLUSH) && r->npending > 0;
+
+    if (r->open && !late && (r->txn_icount != r->icount || work)) {
         rec_close(r);
     }
     txn_open(r);
@@ -242,13 +250,29 @@ push_operands(Recorder *r, TapeIns *ins, const TapeRef *a, uint32_t n)
     return true;
 }
 
+static bool
+guard_dropped(const Recorder *r, uint8_t op)
+{
+    static const uint8_t rule[TAPE__COUNT] = {
+        [TAPE_GTYPE] = CC_DROP_TYPE,         [TAPE_GIS] = CC_DROP_IDENTITY,
+        [TAPE_GEQ] = CC_DROP_VALUE,          [TAPE_GFUNC] = CC_DROP_FUNCTION,
+        [TAPE_GTRUTH] = CC_DROP_TRUTH,       [TAPE_GLEN] = CC_DROP_LENGTH,
+        [TAPE_GKEY] = CC_DROP_KEYS,          [TAPE_GKEYS] = CC_DROP_KEYS,
+        [TAPE_GNOATTR] = CC_DROP_ABSENT,     [TAPE_GTYPEATTR] = CC_DROP_CLASS,
+        [TAPE_GPURE] = CC_DROP_PLAIN,        [TAPE_GARR] = CC_DROP_ARRAY,
+        [TAPE_GOVER] = CC_DROP_OVERLAP,
+    };
+
+    return rule[op] != 0 && tape_drops(r->t, rule[op]);
+}
+
 TapeRef
 rec_emit(Recorder *r, TapeIns ins, const TapeRef *a, uint32_t n, bool result)
 {
     TapePhase phase = tape_row_info[ins.op].phase;
     TapePhase have = operands_phase(r, a, n);
 
-    if (r->broken) {
+    if (r->broken || guard_dropped(r, ins.op)) {
         return TAPE_NULL;
     }
     if ((phase == PHASE_PRE && have != PHASE_PRE) || (phase == PHASE_NODE && have == PHASE_FLOAT)) {
@@ -267,7 +291,8 @@ rec_emit(Recorder *r, TapeIns ins, const TapeRef *a, uint32_t n, bool result)
         ins.dst = TAPE_INDEX(res) + 1;
     }
     ins.where = rec_place(r);
-    rows_push(r, at == PHASE_PRE ? &r->pre : at == PHASE_NODE ? &r->node : &r->post, ins);
+    rows_push(r, at == PHASE_PRE ? &r->pre : at == PHASE_NODE ? &r->node
+                                          : at == PHASE_WRITE ? &r->write : &r->post, ins);
     return res;
 }
 
@@ -276,7 +301,11 @@ rec_emit_alone(Recorder *r, TapeIns ins, const TapeRef *a, uint32_t n, bool resu
 {
     TapeRef res = TAPE_NULL;
 
-    rec_open_here(r);
+    if (tape_drops(r->t, CC_DROP_FLUSH)) {
+        txn_open(r);
+    } else {
+        rec_open_here(r);
+    }
     if (r->broken || !push_operands(r, &ins, a, n)) {
         return TAPE_NULL;
     }
@@ -538,7 +567,7 @@ carries(const Trace *t, const TapeAnchor *an, uint32_t reg)
 static bool
 keep_at_anchors(Trace *t)
 {
-    if (t->nanchor == 0) {
+    if (t->nanchor == 0 || tape_drops(t, CC_DROP_KEEP)) {
         return true;
     }
     t->keep = cc_calloc(t->nreg + 1, 1);

@@ -93,7 +93,8 @@ saved_give(RecGrad *gr, Recorder *r)
     r->t->nins = gr->nins;
     r->nbrk = gr->nbrk;
     r->want_poll = gr->want_poll;
-    r->pre.n = r->node.n = r->post.n = 0;
+    r->pre.n = r->node.n = r->post.n = r->write.n = 0;
+    r->npending = r->nover = 0;
     r->open = false;
     r->ndrop = 0;
     r->nlate = 0;
@@ -370,6 +371,7 @@ rec_grad_begin(Recorder *r, const RecCall *c, RecStatus *st)
     gr->only = Py_IS_TYPE(vg, (PyTypeObject *)hook(r, HOOK_GRAD));
     gr->has_aux = flag_attr(vg, "has_aux");
     bool ok = saved_take(gr, r);
+    r->broken |= !ok;
     *st = ok ? emit_collect(r, gr, c) : REC_ERROR;
     gr->snap = r->txn_snap;
     r->grad = gr;
@@ -381,6 +383,8 @@ rec_grad_begin(Recorder *r, const RecCall *c, RecStatus *st)
         int done = push_function(r, gr, c, f);
         *st = done > 0 ? REC_OK : done < 0 ? REC_ERROR
             : rec_stop(r, CC_REASON_GRADIENT, "not a Python function");
+    } else if (*st == REC_OK) {
+        *st = rec_stop(r, CC_REASON_NO_MEMORY, "while recording");
     }
     Py_DECREF(f);
     return true;                        /* what is no success is abandoned by rec_run() */

@@ -6,6 +6,24 @@
 
 #include "../base/vec.h"
 
+/* A guard or load like this one is on the tape of this epoch; if not, it is from now on. */
+static bool
+load_seen(Recorder *r, TapeOp op, TapeRef a0, TapeRef a1, uint32_t aux)
+{
+    for (uint32_t i = 0; i < r->nload; i++) {
+        RecLoad *l = &r->load[i];
+        if (l->op == op && l->a0 == a0 && l->a1 == a1 && l->aux == aux) {
+            return true;
+        }
+    }
+    if (!CC_GROW(r->load, r->nload, r->cap_load, 1)) {
+        r->broken = true;
+        return true;
+    }
+    r->load[r->nload++] = (RecLoad){.op = (uint8_t)op, .a0 = a0, .a1 = a1, .aux = aux};
+    return false;
+}
+
 static bool
 is_heap(PyTypeObject *tp)
 {
@@ -99,14 +117,12 @@ rec_guard_keys(Recorder *r, TapeRef ref, PyObject *dict)
     }
     PyErr_Clear();
     ref = rec_ref(r, ref);
-    if (ok && TAPE_KIND(ref) == TAPE_REG) {
+    if (ok && TAPE_KIND(ref) == TAPE_REG && !load_seen(r, TAPE_GKEYS, ref, TAPE_NULL, 0)) {
         guard(r, TAPE_GKEYS, 0, 0, ref, rec_const(r, keys), 2);
     }
     Py_XDECREF(keys);
     return ok;
 }
-
-static bool load_seen(Recorder *r, TapeOp op, TapeRef a0, TapeRef a1, uint32_t aux);
 
 /* A function that is a constant can still change its code. */
 void
@@ -308,20 +324,18 @@ rec_load(Recorder *r, TapeOp op, uint8_t sub, TapeRef a0, TapeRef a1, uint32_t a
     return res;
 }
 
-static bool
-load_seen(Recorder *r, TapeOp op, TapeRef a0, TapeRef a1, uint32_t aux)
+bool
+rec_loaded(Recorder *r, TapeOp op, TapeRef a0, TapeRef a1, uint32_t aux, TapeRef value)
 {
-    for (uint32_t i = 0; i < r->nload; i++) {
-        RecLoad *l = &r->load[i];
+    a0 = rec_ref(r, a0);
+    a1 = rec_ref(r, a1);
+    value = rec_ref(r, value);
+    for (uint32_t i = 0; i < r->nload && !r->broken; i++) {
+        const RecLoad *l = &r->load[i];
         if (l->op == op && l->a0 == a0 && l->a1 == a1 && l->aux == aux) {
-            return true;
+            return value != TAPE_NULL && l->res == value;
         }
     }
-    if (!CC_GROW(r->load, r->nload, r->cap_load, 1)) {
-        r->broken = true;
-        return true;
-    }
-    r->load[r->nload++] = (RecLoad){.op = (uint8_t)op, .a0 = a0, .a1 = a1, .aux = aux};
     return false;
 }
 

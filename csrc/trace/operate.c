@@ -51,9 +51,13 @@ is_pure_builtin(CallKind kind, PyObject *const *real, const TapeRef *ref, uint32
     PyObject *a = real[0];
 
     switch (kind) {
+    case DO_COMPARE:
+        /* shapes; what else a tuple may hold in a replay is as pure (GPURE) */
+        return all_plain(real, n)
+            || (PyTuple_CheckExact(a) && PyTuple_CheckExact(real[1]) && is_plain_tuple(a)
+                && is_plain_tuple(real[1]));
     case DO_BINARY:
     case DO_UNARY:
-    case DO_COMPARE:
     case DO_FORMAT:
     case DO_JOIN:
     case DO_TRUTH:
@@ -132,9 +136,9 @@ note_result(Recorder *r, TapeRef out, PyObject *res, PyObject *const *real, uint
 
 /* Array work is run as a replay runs it: floating-point errors that the program would hear of
  * raise. 1: there was one, so the operation must run with its frames. */
-static int
-run_node(CallKind kind, uint32_t oparg, PyObject *const *real, uint32_t n, PyObject *kwnames,
-         PyObject **res)
+int
+rec_run_node(CallKind kind, uint32_t oparg, PyObject *const *real, uint32_t n,
+             PyObject *kwnames, PyObject **res)
 {
     FrontFp fp;
 
@@ -154,10 +158,10 @@ RecStatus
 rec_pure(Recorder *r, TapeOp op, CallKind kind, uint32_t oparg, PyObject *const *real,
          const TapeRef *ref, uint32_t n, PyObject *kwnames, int pop, PyObject **res, TapeRef *out)
 {
-    TapeRef a[OPERATE_MAX];
+    TapeRef a[OPERATE_MAX], was[OPERATE_MAX];
 
     if (op == TAPE_NODE) {
-        int faulty = run_node(kind, oparg, real, n, kwnames, res);
+        int faulty = rec_run_node(kind, oparg, real, n, kwnames, res);
         if (faulty > 0) {
             rec_break(r, CC_REASON_FAULT, "%s", tape_call_name[kind]);
             return rec_residual(r, kind, oparg, real, ref, n, kwnames, pop, 0, res, out);
@@ -181,12 +185,17 @@ rec_pure(Recorder *r, TapeOp op, CallKind kind, uint32_t oparg, PyObject *const 
         if (a[i] != TAPE_NULL) {
             rec_guard_pure(r, a[i], real[i]);
         }
+        was[i] = a[i];
+    }
+    if (op == TAPE_NODE) {
+        rec_memory_read(r, kind, real, a, n, kwnames, *res);
     }
     TapeIns ins = rec_ins(op, (uint8_t)kind, oparg);
     ins.kw = kwnames == NULL ? 0 : (uint16_t)TAPE_INDEX(rec_const(r, kwnames));
-    ins.check = rec_check_of(r, *res);
+    ins.check = tape_drops(r->t, CC_DROP_RESULT) ? 0 : rec_check_of(r, *res);
     *out = rec_emit(r, ins, a, n, true);
     note_result(r, *out, *res, real, n);
+    rec_memory_note(r, *out, kind, real, was, n, kwnames, *res);
     r->ops_node += op == TAPE_NODE;
     return REC_OK;
 }
@@ -201,6 +210,7 @@ rec_residual(Recorder *r, CallKind kind, uint32_t oparg, PyObject *const *real, 
     if (r->grad != NULL) {
         return rec_stop(r, CC_REASON_EFFECT, "%s", tape_call_name[kind]);
     }
+    flags |= tape_drops(r->t, CC_DROP_FRAMES) ? TAPE_NOFRAME : 0;
     for (uint32_t i = 0; i < n; i++) {
         a[i] = ref[i] == TAPE_NULL ? TAPE_NULL : rec_materialise(r, ref[i]);
         arrays |= front_is_array(real[i]);
@@ -222,6 +232,7 @@ rec_residual(Recorder *r, CallKind kind, uint32_t oparg, PyObject *const *real, 
     /* Where frames were shown the program may have to go on in them, from right behind it. */
     r->need_open = !(flags & TAPE_NOFRAME);
     r->want_poll |= !(flags & TAPE_NOFRAME);
+    r->ran_foreign = !(flags & TAPE_NOFRAME);
     r->ops_residual += arrays;
     if (!r->broken) {
         rec_reg(r, *out)->foreign = !rec_is_inert(*res);
@@ -281,6 +292,8 @@ RecStatus
 rec_operate(Recorder *r, CallKind kind, uint32_t oparg, PyObject *const *real, const TapeRef *ref,
             uint32_t n, PyObject *kwnames, int pop, PyObject **res, TapeRef *out)
 {
+    FrontUpdate up;
+
     if (is_pure_builtin(kind, real, ref, n)) {
         return rec_pure(r, TAPE_PCALL, kind, oparg, real, ref, n, kwnames, pop, res, out);
     }
@@ -290,6 +303,9 @@ rec_operate(Recorder *r, CallKind kind, uint32_t oparg, PyObject *const *real, c
     case FRONT_META:
         return rec_pure(r, TAPE_PCALL, kind, oparg, real, ref, n, kwnames, pop, res, out);
     default:
+        if (front_update(kind, oparg, real, n, kwnames, &up)) {
+            return rec_update(r, &up, kind, oparg, real, ref, n, kwnames, pop, res, out);
+        }
         return break_at_user(r, kind, real, n) == REC_STOP
                    ? REC_STOP
                    : rec_residual(r, kind, oparg, real, ref, n, kwnames, pop, 0, res, out);

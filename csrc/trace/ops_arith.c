@@ -181,10 +181,13 @@ item_ref(Recorder *r, PyObject *const *real, const TapeRef *ref, PyObject *item)
     if (seq && PyLong_CheckExact(real[1])) {
         if (v != NULL) {
             TapeRef k = rec_fix_value(r, ref[1], real[1]);
+            if (r->broken) {
+                return TAPE_NULL;
+            }
             Py_ssize_t i = PyLong_AsSsize_t(rec_konst_borrow(r, k));
             v = rec_virt_of(r, ref[0]);
             i = i < 0 ? i + (Py_ssize_t)v->nfields : i;
-            return r->broken ? TAPE_NULL : rec_ref(r, v->field[i]);
+            return rec_ref(r, v->field[i]);
         }
         if (TAPE_KIND(ref[0]) == TAPE_CONST && TAPE_KIND(ref[1]) == TAPE_CONST) {
             return rec_const(r, item);
@@ -375,7 +378,23 @@ store_item(Recorder *r, PyObject *const *real, const TapeRef *ref, int pop)
             return REC_OK;
         }
     }
-    RecStatus st = rec_residual(r, DO_SETITEM, 0, real, ref, 3, NULL, pop, 0, &none, &out);
+    bool list = PyList_CheckExact(real[0]), dict = PyDict_CheckExact(real[0]);
+    if (r->grad == NULL && v == NULL && (list || dict)
+            && rec_loaded(r, list ? TAPE_LDITEM : TAPE_LDKEY, ref[0], ref[1], 0, ref[2])) {
+        rec_pop(r, pop);                /* xs[k] += array stores what is there */
+        return REC_OK;
+    }
+    FrontUpdate up;
+    RecStatus st;
+    if (!front_update(DO_SETITEM, 0, real, 3, NULL, &up)) {
+        st = rec_residual(r, DO_SETITEM, 0, real, ref, 3, NULL, pop, 0, &none, &out);
+    } else if (rec_is_own_part(r, ref[0], ref[1], ref[2])) {    /* a[k] += b stores a[k] there */
+        rec_guard_array(r, ref[0], real[0]);
+        rec_pop(r, pop);
+        return REC_OK;
+    } else {
+        st = rec_update(r, &up, DO_SETITEM, 0, real, ref, 3, NULL, pop, &none, &out);
+    }
     if (st == REC_OK) {
         Py_DECREF(none);
         rec_pop(r, pop);

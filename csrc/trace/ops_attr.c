@@ -189,6 +189,27 @@ rec_has_dict(PyTypeObject *tp)
     return tp->tp_dictoffset != 0 || (tp->tp_flags & Py_TPFLAGS_MANAGED_DICT) != 0;
 }
 
+/* `own` is the instance's own attribute; the class holds `d`, no data descriptor, or nothing. */
+static TapeRef
+load_own(Recorder *r, PyObject *obj, TapeRef ref, PyObject *name, PyObject *d, PyObject *own)
+{
+    PyTypeObject *tp = Py_TYPE(obj);
+    TapeRef out = TAPE_NULL;
+
+    rec_guard_type_attr(r, tp, name, d);
+    if (d != NULL && (Py_TYPE(d)->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
+        rec_guard_type(r, rec_load_type_attr(r, tp, name, d), d);
+        rec_guard_special(r, Py_TYPE(d), "__set__");    /* or it would hide the instance's own */
+        rec_guard_special(r, Py_TYPE(d), "__delete__");
+    }
+    if (!rec_is_virt(r, ref, VIRT_OBJECT)) {
+        out = rec_load(r, TAPE_LDATTR, 0, ref, TAPE_NULL, TAPE_INDEX(rec_const(r, name)), own);
+    } else if (!rec_instance_get(r, ref, name, 0, &out)) {
+        r->broken = true;               /* the description and the instance disagree */
+    }
+    return rec_grad_attr(r, obj, name, own, out);
+}
+
 static RecStatus
 attr_generic(Recorder *r, PyObject *name, bool method)
 {
@@ -212,20 +233,7 @@ attr_generic(Recorder *r, PyObject *name, bool method)
     PyObject *own = rec_has_dict(tp) ? py_instance_attr_borrow(obj, name) : NULL;
     if (own != NULL) {
         Py_INCREF(own);
-        rec_guard_type_attr(r, tp, name, d);
-        if (d != NULL && (Py_TYPE(d)->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
-            rec_guard_type(r, rec_load_type_attr(r, tp, name, d), d);
-            rec_guard_special(r, Py_TYPE(d), "__set__");     /* or it would hide the instance's own */
-            rec_guard_special(r, Py_TYPE(d), "__delete__");
-        }
-        TapeRef out;
-        if (!rec_is_virt(r, ref, VIRT_OBJECT)) {
-            out = rec_load(r, TAPE_LDATTR, 0, ref, TAPE_NULL, TAPE_INDEX(rec_const(r, name)), own);
-        } else if (!rec_instance_get(r, ref, name, 0, &out)) {
-            r->broken = true;           /* the description and the instance disagree */
-        }
-        out = rec_grad_attr(r, obj, name, own, out);
-        put_attr_steal(r, own, out, method);
+        put_attr_steal(r, own, load_own(r, obj, ref, name, d, own), method);
         return REC_OK;
     }
     if (d == NULL) {
@@ -291,6 +299,62 @@ finds_generically(PyTypeObject *tp)
     return own != NULL && own == base;
 }
 
+/* getattr() and hasattr() of what needs no code of the program's: the instance's own attribute, a
+ * module's, a method, or nothing at all. */
+RecAttr
+rec_attr_look(Recorder *r, PyObject *obj, TapeRef ref, PyObject *name, PyObject **real,
+              TapeRef *out)
+{
+    PyTypeObject *tp = Py_TYPE(obj);
+    RecVirt *v = rec_virt_of(r, ref);
+
+    if (PyModule_CheckExact(obj) && TAPE_KIND(ref) == TAPE_CONST) {
+        *real = PyDict_GetItemWithError(PyModule_GetDict(obj), name);
+        if (*real == NULL || _PyType_Lookup(&PyModule_Type, name) != NULL) {
+            PyErr_Clear();
+            return REC_ATTR_UNKNOWN;
+        }
+        Py_INCREF(*real);
+        *out = rec_load(r, TAPE_LDMOD, 0, ref, TAPE_NULL, TAPE_INDEX(rec_const(r, name)), *real);
+        return REC_ATTR_FOUND;
+    }
+    if ((v != NULL && v->kind != VIRT_OBJECT) || PyModule_Check(obj) || PyType_Check(obj)
+            || !(tp->tp_flags & Py_TPFLAGS_HEAPTYPE) || !finds_generically(tp)) {
+        return REC_ATTR_UNKNOWN;
+    }
+    PyObject *d = _PyType_Lookup(tp, name);
+    PyObject *own = rec_has_dict(tp) ? py_instance_attr_borrow(obj, name) : NULL;
+    if (d != NULL && (Py_TYPE(d)->tp_descr_set != NULL || (own == NULL && !PyFunction_Check(d)))) {
+        return REC_ATTR_UNKNOWN;
+    }
+    rec_guard_type(r, ref, obj);
+    rec_guard_special(r, tp, "__getattribute__");
+    if (own != NULL) {
+        *real = Py_NewRef(own);
+        *out = load_own(r, obj, ref, name, d, own);
+        return REC_ATTR_FOUND;
+    }
+    if (rec_has_dict(tp)) {
+        rec_guard_no_attr(r, ref, name);
+    }
+    if (d != NULL) {
+        TapeRef field[2] = {rec_load_type_attr(r, tp, name, d), ref};
+        *real = PyMethod_New(d, obj);
+        *out = rec_virt(r, VIRT_METHOD, field, 2);
+        return REC_ATTR_FOUND;
+    }
+    PyObject *special = PyUnicode_InternFromString("__getattr__");
+    bool asks = special == NULL || _PyType_Lookup(tp, special) != NULL;
+    Py_XDECREF(special);
+    PyErr_Clear();
+    if (asks) {
+        return REC_ATTR_UNKNOWN;
+    }
+    rec_guard_special(r, tp, "__getattr__");
+    rec_guard_type_attr(r, tp, name, NULL);
+    return REC_ATTR_ABSENT;
+}
+
 RecStatus
 rec_attr(Recorder *r, PyObject *name, bool method)
 {
@@ -346,12 +410,6 @@ rec_op_load_attr(Recorder *r, int oparg)
 }
 
 RecStatus
-rec_op_load_attr_plain(Recorder *r, int oparg)
-{
-    return rec_attr(r, name_at(r, oparg), false);
-}
-
-RecStatus
 rec_op_load_method(Recorder *r, int oparg)
 {
     return rec_attr(r, name_at(r, oparg), true);
@@ -364,9 +422,16 @@ rec_op_store_attr(Recorder *r, int oparg)
     PyObject *real[3] = {rec_real(r, 0), name, rec_real(r, 1)}, *none;
     TapeRef ref[3] = {rec_peek(r, 0), rec_const(r, name), rec_peek(r, 1)}, out;
     bool handled;
+
+    if (r->grad == NULL && Py_TYPE(real[0])->tp_setattro == PyObject_GenericSetAttr
+            && rec_loaded(r, TAPE_LDATTR, ref[0], TAPE_NULL, TAPE_INDEX(ref[1]), ref[2])) {
+        /* x.a += array stores what is there */
+        rec_guard_special(r, Py_TYPE(real[0]), "__setattr__");
+        rec_pop(r, 2);
+        return REC_OK;
+    }
     RecStatus st =
         rec_instance_store(r, real[0], ref[0], name, real[2], ref[2], false, &handled);
-
     if (handled || st != REC_OK) {
         if (st == REC_OK) {
             rec_pop(r, 2);

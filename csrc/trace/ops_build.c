@@ -222,7 +222,11 @@ RecStatus
 rec_op_format_simple(Recorder *r, int oparg)
 {
     (void)oparg;
-    return PyUnicode_CheckExact(rec_real(r, 0)) ? REC_OK : operate_top(r, DO_FORMAT, 0, 1);
+    if (!PyUnicode_CheckExact(rec_real(r, 0))) {
+        return operate_top(r, DO_FORMAT, 0, 1);
+    }
+    rec_guard_type(r, rec_peek(r, 0), rec_real(r, 0));
+    return REC_OK;
 }
 
 RecStatus

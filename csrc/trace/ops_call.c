@@ -74,6 +74,9 @@ bind_refs(Recorder *r, PyFunctionObject *fn, TapeRef func, const TapeRef *arg, P
     TapeRef extra[2 * REC_CALL_MAX];
     uint32_t nextra = 0;
 
+    if (r->broken) {                    /* a ref that is NULL does not say "not given" then */
+        return;
+    }
     for (Py_ssize_t i = 0; i < npos && i < nargs; i++) {
         slot[i] = arg[i];
     }
@@ -411,10 +414,23 @@ call_residual(Recorder *r, RecCall *c)
 static void
 call_fix_arguments(Recorder *r, RecCall *c)
 {
-    rec_guard_func(r, c->ref[0], c->real[0]);
     for (Py_ssize_t i = 1; i <= c->n; i++) {
         if (!front_is_array(c->real[i]) && !front_is_scalar(c->real[i])) {
             c->ref[i] = rec_fix_tree(r, c->ref[i], c->real[i]);
+        }
+    }
+}
+
+/* Whether var() and std() warn depends on it: what was judged is what will be. */
+static void
+call_fix_ddof(Recorder *r, RecCall *c)
+{
+    Py_ssize_t nkw = c->kwnames == NULL ? 0 : PyTuple_GET_SIZE(c->kwnames);
+
+    for (Py_ssize_t i = 0; i < nkw; i++) {
+        Py_ssize_t at = 1 + c->n - nkw + i;
+        if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(c->kwnames, i), "ddof") == 0) {
+            c->ref[at] = rec_fix_value(r, c->ref[at], c->real[at]);
         }
     }
 }
@@ -425,11 +441,30 @@ call_array(Recorder *r, RecCall *c, FrontKind kind)
     PyObject *res;
     TapeRef out;
 
+    if (front_runs_whole(c->real[0])) {
+        rec_guard_func(r, c->ref[0], c->real[0]);
+    }
     if (front_is_registered(c->real[0])) {
         call_fix_arguments(r, c);
+    } else {
+        call_fix_ddof(r, c);
     }
     RecStatus st = rec_pure(r, kind == FRONT_ARRAY ? TAPE_NODE : TAPE_PCALL, DO_CALL, 0, c->real,
                             c->ref, (uint32_t)c->n + 1, c->kwnames, c->pop, &res, &out);
+
+    if (st == REC_OK) {
+        rec_replace_steal(r, c->pop, res, out);
+    }
+    return st;
+}
+
+static RecStatus
+call_update(Recorder *r, RecCall *c, const FrontUpdate *up)
+{
+    PyObject *res;
+    TapeRef out;
+    RecStatus st = rec_update(r, up, DO_CALL, 0, c->real, c->ref, (uint32_t)c->n + 1, c->kwnames,
+                              c->pop, &res, &out);
 
     if (st == REC_OK) {
         rec_replace_steal(r, c->pop, res, out);
@@ -462,6 +497,7 @@ static RecStatus
 call_plan(Recorder *r, RecCall *c)
 {
     RecStatus grad;
+    FrontUpdate up;
     bool constant;
 
     if (rec_grad_begin(r, c, &grad)) {
@@ -479,6 +515,9 @@ call_plan(Recorder *r, RecCall *c)
         FrontKind kind = front_classify(DO_CALL, 0, c->real, (uint32_t)c->n + 1, c->kwnames);
         if (kind != FRONT_FOREIGN) {
             return call_array(r, c, kind);
+        }
+        if (front_update(DO_CALL, 0, c->real, (uint32_t)c->n + 1, c->kwnames, &up)) {
+            return call_update(r, c, &up);
         }
         if (PyType_Check(c->real[0])) {
             st = rec_instance_make(r, c, &handled);

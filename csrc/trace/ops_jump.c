@@ -286,6 +286,39 @@ const_range_iter(Recorder *r, PyObject *range)
     return rec_virt(r, VIRT_RANGEITER, field, 3);
 }
 
+/* The dict's keys are guarded: exact strings, or constants of a dict made here. */
+bool
+rec_keys_known(Recorder *r, TapeRef ref, PyObject *dict)
+{
+    RecVirt *v = rec_virt_of(r, ref);
+
+    if (PyDict_GET_SIZE(dict) > (Py_ssize_t)r->opt.unroll) {
+        return false;
+    }
+    if (v != NULL) {
+        for (uint32_t i = 0; i < v->nfields; i += 2) {
+            if (TAPE_KIND(rec_ref(r, v->field[i])) != TAPE_CONST) {
+                return false;
+            }
+        }
+        return v->kind == VIRT_DICT && v->nfields == 2 * (uint32_t)PyDict_GET_SIZE(dict);
+    }
+    if (TAPE_KIND(rec_ref(r, ref)) != TAPE_REG) {
+        return false;
+    }
+    rec_guard_type(r, ref, dict);
+    return rec_guard_keys(r, ref, dict);
+}
+
+static TapeRef
+dict_iter(Recorder *r, PyObject *dict, TapeRef ref, PyDictPart part)
+{
+    TapeRef field[4] = {ref, rec_const_int(r, 0), rec_const_int(r, part),
+                        rec_const_int(r, PyDict_GET_SIZE(dict))};
+
+    return rec_keys_known(r, ref, dict) ? rec_virt(r, VIRT_DICTITER, field, 4) : TAPE_NULL;
+}
+
 /* A virtual iterator over something whose items are known, TAPE_NULL if there is none. */
 static TapeRef
 known_iter(Recorder *r, PyObject *real, TapeRef ref)
@@ -299,6 +332,15 @@ known_iter(Recorder *r, PyObject *real, TapeRef ref)
         }
         TapeRef field[2] = {ref, rec_const_int(r, 0)};
         return rec_virt(r, VIRT_SEQITER, field, 2);
+    }
+    if (PyDict_CheckExact(real)) {
+        return dict_iter(r, real, ref, PY_DICT_KEYS);
+    }
+    if (v != NULL && v->kind == VIRT_DICTVIEW) {
+        PyDictPart part;
+        return py_dict_part(real, &part)
+                   ? dict_iter(r, py_dict_of_view_borrow(real), rec_ref(r, v->field[0]), part)
+                   : TAPE_NULL;
     }
     if (Py_IS_TYPE(real, &PyRange_Type) && TAPE_KIND(ref) == TAPE_CONST) {
         return const_range_iter(r, real);
@@ -333,6 +375,48 @@ rec_op_get_iter(Recorder *r, int oparg)
     return st;
 }
 
+/* Number i of a dict whose keys are known. */
+TapeRef
+rec_dict_item(Recorder *r, PyObject *dict, TapeRef ref, PyDictPart part, Py_ssize_t i)
+{
+    RecVirt *v = rec_virt_of(r, ref);
+    PyObject *key = NULL, *value = NULL;
+    Py_ssize_t pos = 0;
+    TapeRef pair[2];
+
+    for (Py_ssize_t k = 0; k <= i && PyDict_Next(dict, &pos, &key, &value); k++) {
+    }
+    pair[0] = v != NULL ? rec_ref(r, v->field[2 * i]) : rec_const(r, key);
+    pair[1] = part == PY_DICT_KEYS ? TAPE_NULL
+            : v != NULL ? rec_ref(r, v->field[2 * i + 1])
+                        : rec_load(r, TAPE_LDKEY, 0, ref, pair[0], 0, value);
+    return part == PY_DICT_KEYS ? pair[0] : part == PY_DICT_VALUES ? pair[1]
+                                          : rec_virt(r, VIRT_TUPLE, pair, 2);
+}
+
+static int
+dict_next(Recorder *r, TapeRef it, PyObject *dict, TapeRef *value)
+{
+    RecVirt *v = rec_virt_of(r, it);
+    TapeRef ref = rec_ref(r, v->field[0]);
+    Py_ssize_t i = PyLong_AsSsize_t(rec_konst_borrow(r, v->field[1]));
+    long part = PyLong_AsLong(rec_konst_borrow(r, v->field[2]));
+    Py_ssize_t used = PyLong_AsSsize_t(rec_konst_borrow(r, v->field[3]));
+
+    if (dict == NULL || PyDict_GET_SIZE(dict) != used || !rec_keys_known(r, ref, dict)) {
+        return -1;
+    }
+    if (i >= used) {
+        return 0;
+    }
+    *value = rec_dict_item(r, dict, ref, (PyDictPart)part, i);
+    TapeRef next = rec_const_int(r, i + 1);
+    v = rec_virt_of(r, it);
+    v->field[1] = next;
+    rec_virt_touch(r, v);
+    return 1;
+}
+
 /* What a virtual iterator gives next: 1 a value, 0 the end, -1 it cannot be known. */
 static int
 virt_next(Recorder *r, TapeRef it, PyObject **container, TapeRef *value)
@@ -344,6 +428,8 @@ virt_next(Recorder *r, TapeRef it, PyObject **container, TapeRef *value)
         return -1;
     }
     switch ((VirtKind)v->kind) {
+    case VIRT_DICTITER:
+        return dict_next(r, it, *container, value);
     case VIRT_RANGEITER: {
         Py_ssize_t start = PyLong_AsSsize_t(rec_konst_borrow(r, v->field[0]));
         Py_ssize_t stop = PyLong_AsSsize_t(rec_konst_borrow(r, v->field[1]));
@@ -412,30 +498,36 @@ exhausted(Recorder *r, int oparg)
     rec_pop(r, 1);
 }
 
-static RecStatus
+/* False: what comes cannot be known; the iterator becomes a real one. */
+static bool
 for_iter_known(Recorder *r, int oparg)
 {
     PyObject *it = rec_real(r, 0), *container = NULL;
     TapeRef value = TAPE_NULL;
-    bool seq = rec_is_virt(r, rec_peek(r, 0), VIRT_SEQITER);
 
-    if (seq) {
+    if (rec_is_virt(r, rec_peek(r, 0), VIRT_SEQITER)) {
         container = iter_container(it);
+    } else if (rec_is_virt(r, rec_peek(r, 0), VIRT_DICTITER)) {
+        container = py_dict_of_iter_borrow(it);
     }
     int more = virt_next(r, rec_peek(r, 0), &container, &value);
-    if (more <= 0) {
+    if (more < 0) {
+        rec_materialise(r, rec_peek(r, 0));
+        return r->broken;
+    }
+    if (more == 0) {
         exhausted(r, oparg);
-        return REC_OK;
+        return true;
     }
     PyObject *v = Py_TYPE(it)->tp_iternext(it);
     if (v == NULL) {                    /* the description and the iterator disagree */
         r->broken = true;
         PyErr_Clear();
         exhausted(r, oparg);
-        return REC_OK;
+        return true;
     }
     rec_push_steal(r, v, value);
-    return REC_OK;
+    return true;
 }
 
 /* Iterators of builtin containers look at no frames. */
@@ -478,9 +570,10 @@ rec_op_for_iter(Recorder *r, int oparg)
     PyObject *it = rec_real(r, 0), *res;
     TapeRef ref = rec_peek(r, 0), out;
 
-    if (rec_virt_of(r, ref) != NULL) {
-        return for_iter_known(r, oparg);
+    if (rec_virt_of(r, ref) != NULL && for_iter_known(r, oparg)) {
+        return REC_OK;
     }
+    ref = rec_ref(r, ref);
     int flags = next_flags(it);
     if (flags) {
         rec_guard_type(r, ref, it);
@@ -596,6 +689,10 @@ place_anchor(Recorder *r, RecLoop *loop, int end)
     stored_locals(fr, loop->head, end, stored);
     materialise_all(r);
     rec_close(r);
+    /* Side traces come back here: what they show to foreign code is not known on this tape. */
+    for (uint32_t i = 0; i < r->t->nreg; i++) {
+        r->reg[i].priv = r->reg[i].own = false;
+    }
     for (int i = 0; i < fr->nlocals && !r->broken; i++) {
         if (stored[i] && fr->sh[i] != TAPE_NULL) {
             if (n == REC_MAX_CARRIED) {
@@ -699,7 +796,7 @@ frame_fits(Recorder *r, const RecTarget *tg, const TapeFrame *f, const RecFrame 
     const Trace *t = tg->trace;
     const TapeAnchor *an = &t->anchor[tg->anchor];
 
-    for (int k = 0; k < fr->sp; k++) {
+    for (int k = 0; k < fr->sp && !tape_drops(r->t, CC_DROP_UNCHANGED); k++) {
         TapeRef want = t->opnd[f->slot + (uint32_t)k], ref = rec_ref(r, fr->sh[k]), from;
         if (top && k < fr->nlocals && is_carried(t, an, want)) {
             continue;

@@ -5,6 +5,7 @@
  * exception is to be handled. Whatever happens, the program runs once and to its end. */
 #include "rec.h"
 
+#include "../base/check.h"
 #include "../base/mem.h"
 #include "../base/vec.h"
 
@@ -29,6 +30,7 @@ rec_new(PyThreadState *ts, const RecOptions *opt)
     r->ts = ts;
     r->opt = *opt;
     r->t = t;
+    t->drop = opt->drop;
     r->epoch = 1;
     if (!CC_GROW(t->konst, 0, r->cap_konst, 1) || !CC_GROW(t->chk, 0, r->cap_chk, 1)) {
         rec_free(r);
@@ -58,6 +60,8 @@ rec_free(Recorder *r)
     cc_free(r->pre.row);
     cc_free(r->node.row);
     cc_free(r->post.row);
+    cc_free(r->write.row);
+    cc_free(r->pending);
     rec_grad_free(r);
     tape_free(r->t);
     cc_free(r);
@@ -139,6 +143,33 @@ rec_break(Recorder *r, CcReason reason, const char *fmt, ...)
     b->reason = reason;
     b->place = rec_place(r);
     return REC_OK;
+}
+
+/* -- Polling ---------------------------------------------------------------------- */
+
+/* First row of its transaction: if it runs a handler, what follows reads anew. */
+static void
+emit_poll(Recorder *r)
+{
+    r->want_poll = false;
+    rec_open_here(r);
+    if (r->pre.n > 0) {
+        rec_close(r);
+    }
+    if (!tape_drops(r->t, CC_DROP_POLL)) {
+        rec_emit(r, rec_ins(TAPE_POLL, 0, 0), NULL, 0, false);
+    }
+    rec_new_epoch(r);
+}
+
+/* What a residual row may have left waiting is served where the recording ends, too. */
+static void
+end_at_exit(Recorder *r, CcReason why)
+{
+    if (r->want_poll && r->grad == NULL) {
+        emit_poll(r);
+    }
+    rec_end(r, rec_ins(TAPE_EXIT, 0, why), NULL, 0);
 }
 
 /* -- Leaving ---------------------------------------------------------------------- */
@@ -242,7 +273,7 @@ leave_stopped(Recorder *r)
     if (!r->broken) {
         r->t->end = r->stop;
         r->t->end_place = rec_place(r);
-        rec_end(r, rec_ins(TAPE_EXIT, 0, r->stop), NULL, 0);
+        end_at_exit(r, r->stop);
     }
     return hand_off(r, unit);
 }
@@ -256,7 +287,7 @@ leave_raised(Recorder *r)
         PyObject *exc = py_exc_take();
         r->t->end = r->stop = CC_REASON_EXCEPTION;
         r->t->end_place = rec_place(r);
-        rec_end(r, rec_ins(TAPE_EXIT, 0, CC_REASON_EXCEPTION), NULL, 0);
+        end_at_exit(r, CC_REASON_EXCEPTION);
         py_exc_give_steal(exc);
     }
     py_frame_set_stacktop(fr->live.f, fr->sp);
@@ -305,17 +336,27 @@ emit_drops(Recorder *r)
     r->ndrop = 0;
 }
 
-/* First row of its transaction: if it runs a handler, what follows reads anew. */
+/* The instruction is done: the state is the one before the next. */
 static void
-emit_poll(Recorder *r)
+instruction_done(Recorder *r)
 {
-    r->want_poll = false;
-    rec_open_here(r);
-    if (r->pre.n > 0) {
-        rec_close(r);
+    if (r->nframes > 0) {
+        RecFrame *fr = rec_top(r);
+        fr->start = fr->kwnames != NULL ? fr->kw_start : fr->next;
     }
-    rec_emit(r, rec_ins(TAPE_POLL, 0, 0), NULL, 0, false);
-    rec_new_epoch(r);
+    r->icount++;
+}
+
+/* What foreign code has left waiting is served before the next instruction, as after a call in
+ * CPython. An exception of a handler comes from this instruction, which is not done again. */
+static RecStatus
+serve_behind(Recorder *r)
+{
+    if (!py_breaker_set(r->ts)) {
+        return REC_OK;
+    }
+    instruction_done(r);
+    return rec_poll(r);
 }
 
 static RecStatus
@@ -343,7 +384,7 @@ rec_step(Recorder *r)
     if (r->opt.stress_txn) {
         rec_close(r);
     }
-    if (r->t->nins + r->pre.n + r->node.n + r->post.n > r->opt.trace_limit) {
+    if (r->t->nins + r->pre.n + r->node.n + r->post.n + r->write.n > r->opt.trace_limit) {
         return rec_stop(r, CC_REASON_TRACE_TOO_LONG, "over %u rows", r->opt.trace_limit);
     }
     if (r->ntargets > 0 && r->icount > 1 && r->grad == NULL) {
@@ -353,21 +394,19 @@ rec_step(Recorder *r)
         }
     }
     if (rec_handler[op] == NULL) {
-        CcReason why =
-            op == RAISE_VARARGS || op == RERAISE ? CC_REASON_EXCEPTION : CC_REASON_BYTECODE;
-        return rec_stop(r, why, "%s", py_opcode_name(op));
+        return rec_stop(r, rec_stop_reason(op), "%s", py_opcode_name(op));
     }
+    r->ran_foreign = false;
     RecStatus st = rec_handler[op](r, oparg);
+    CC_ASSERT((st != REC_OK && st != REC_STOP) || !PyErr_Occurred());
+    if (st == REC_OK && r->ran_foreign) {
+        st = serve_behind(r);
+    }
     if (st == REC_OK && (py_tracing(r->ts) || someone_looked(r))) {
-        /* The instruction is done: the state is the one before the next. */
+        instruction_done(r);
         if (r->nframes > 0) {
-            fr = rec_top(r);
-            fr->start = fr->unit = fr->next;
-            if (fr->kwnames != NULL) {
-                fr->start = fr->kw_start;
-            }
+            rec_top(r)->unit = rec_top(r)->next;
         }
-        r->icount++;
         return rec_stop(r, CC_REASON_FRAME_SEEN, "after %s", py_opcode_name(op));
     }
     return st;

@@ -12,6 +12,7 @@
 #ifndef TRACE_REC_H
 #define TRACE_REC_H
 
+#include "../base/dump.h"
 #include "../front/front.h"
 #include "../tape/tape.h"
 
@@ -22,7 +23,8 @@ enum {
     REC_MAX_LOOPS = 8,
     REC_MAX_ANCHORS = 16,
     REC_MAX_CARRIED = 64,
-    REC_MAX_LATE = 32
+    REC_MAX_LATE = 32,
+    REC_MAX_OVER = FRONT_MAX_EXTENTS
 };
 
 typedef struct {
@@ -33,6 +35,7 @@ typedef struct {
     bool (*is_disabled)(PyObject *);    /* a callable that must run as plain Python */
     PyObject *grad_hooks;               /* tuple of _gradtape.py, borrowed; NULL: not loaded */
     bool stress_txn;                    /* a transaction for every instruction */
+    uint32_t drop;                      /* 1 << CcDropItem: rules that are not kept, for tests */
 } RecOptions;
 
 /* What is known about a register. Facts about things that a program can change hold for one epoch;
@@ -47,7 +50,22 @@ typedef struct {
     int16_t dtype, ndim;                /* arrays: known from a guard or a result check, else -1 */
     uint32_t arr_epoch, func_epoch, len_epoch, pure_epoch;      /* 0 = not guarded */
     int32_t len;
+    /* memory of arrays, update.c */
+    TapeRef root;                       /* register in whose memory it lies; NULL = its own */
+    uint32_t root_epoch;                /* when that was so */
+    bool own;                           /* memory made on this tape that no other root can reach */
+    bool viewed;                        /* other registers lie in its memory */
+    FrontExtent extent;                 /* while recording */
+    TapeRef part_of, part_key;          /* it is the part of that array under that key */
+    uint32_t part_epoch;
 } RecReg;
+
+/* An array that this transaction writes when nothing can fail any more. */
+typedef struct {
+    TapeRef target, value;
+    uint32_t opnd;                      /* where its WRITE row has the value */
+    bool element;                       /* of the target, not all of it */
+} RecWrite;
 
 typedef struct {
     uint8_t kind;
@@ -147,12 +165,20 @@ typedef struct {
 
     bool open;                          /* a transaction is open */
     uint32_t txn, txn_snap, txn_icount; /* serial number, snapshot, instruction that it began at */
-    RecRows pre, node, post;
+    RecRows pre, node, post, write;
+    RecWrite *pending;                  /* of the open transaction, in order */
+    uint32_t npending, cap_pending;
+    struct {
+        TapeRef ref;
+        bool written;
+    } over[REC_MAX_OVER];               /* arrays that it guards to share no memory */
+    uint32_t nover;
     uint32_t epoch, icount;
     bool broken;
     bool raised_break;                  /* `fullgraph`: the program was given a GraphBreak */
     bool need_open; /* a residual row was last: a snapshot at the next instruction */
     bool want_poll;
+    bool ran_foreign;                   /* in this instruction: signals are served behind it */
     CcReason stop;
     char stop_detail[80];
     RecTarget target[REC_MAX_ANCHORS];
@@ -267,6 +293,8 @@ TapeRef rec_fix_value(Recorder *r, TapeRef ref,
 TapeRef rec_fix_tree(Recorder *r, TapeRef ref, PyObject *real);
 TapeRef rec_load(Recorder *r, TapeOp op, uint8_t sub, TapeRef a0, TapeRef a1, uint32_t aux,
                  PyObject *real);
+/* `value` is what such a load gave, and nothing has changed since: storing it there does nothing. */
+bool rec_loaded(Recorder *r, TapeOp op, TapeRef a0, TapeRef a1, uint32_t aux, TapeRef value);
 /* What the class holds under `name` is guarded to be `found` (NULL: nothing), a constant or an
  * object read again. */
 void rec_guard_type_attr(Recorder *r, PyTypeObject *type, PyObject *name, PyObject *found);
@@ -291,6 +319,27 @@ TapeRef rec_grad_attr(Recorder *r, PyObject *owner, PyObject *name, PyObject *re
 void rec_grad_note(Recorder *r, TapeRef ref, PyObject *real);   /* what a register holds */
 /* A virtual object that is older than the call, and so must not change in it. */
 bool rec_grad_fixed(Recorder *r, TapeRef ref);
+
+/* -- update.c: arrays changed in place, and who shares memory with whom --------------------------
+
+ * New contents are computed apart; a WRITE row copies them when the transaction commits. Until then
+ * a read of the very array reads the new contents; a read of what may share memory with it ends the
+ * transaction first. */
+
+/* An operation that changes an array in place (front_update). As rec_operate. */
+RecStatus rec_update(Recorder *r, const FrontUpdate *up, CallKind kind, uint32_t oparg,
+                     PyObject *const *real, const TapeRef *ref, uint32_t n, PyObject *kwnames,
+                     int pop, PyObject **res, TapeRef *out);
+/* Array work of a NODE row is about to read operands; those with new contents are replaced. */
+void rec_memory_read(Recorder *r, CallKind kind, PyObject *const *real, TapeRef *a, uint32_t n,
+                     PyObject *kwnames, PyObject *res);
+/* Whose memory its result is; `a` are the operands before rec_memory_read. */
+void rec_memory_note(Recorder *r, TapeRef out, CallKind kind, PyObject *const *real,
+                     const TapeRef *a, uint32_t n, PyObject *kwnames, PyObject *res);
+void rec_memory_shown(Recorder *r, TapeRef ref);        /* other registers may come to name it */
+/* `value` is what target[key] gave: storing it there changes nothing. */
+bool rec_is_own_part(Recorder *r, TapeRef target, TapeRef key, TapeRef value);
+void rec_memory_flush(Recorder *r);     /* the transaction ends: its guard, nothing is pending */
 
 /* -- ops_super.c ------------------------------------------------------------------------- */
 
@@ -327,6 +376,10 @@ RecStatus rec_residual(Recorder *r, CallKind kind, uint32_t oparg, PyObject *con
 /* The items of the exact tuple that the residual row just emitted gave, loaded before its state
  * ends. */
 void rec_residual_items(Recorder *r, TapeRef tuple, PyObject *items, TapeRef *item);
+/* Run array work as a replay runs it: 0 and a result, 1 = a floating-point error that the program
+ * would hear of (no exception is set), -1 an exception. */
+int rec_run_node(CallKind kind, uint32_t oparg, PyObject *const *real, uint32_t n,
+                 PyObject *kwnames, PyObject **res);
 /* Whichever of the two fits. */
 RecStatus rec_operate(Recorder *r, CallKind kind, uint32_t oparg, PyObject *const *real,
                       const TapeRef *ref, uint32_t n, PyObject *kwnames, int pop, PyObject **res,
@@ -345,7 +398,15 @@ RecStatus rec_call_function(Recorder *r, PyObject *func, TapeRef func_ref, PyObj
                             FrameCont cont, int cont_arg);
 RecStatus rec_builtin(Recorder *r, PyObject *callable, PyObject *const *real, const TapeRef *ref,
                       Py_ssize_t n, PyObject *kwnames, int pop, bool *handled);
+/* The ref of item i of a dict whose keys are guarded or whose fields are known. */
+TapeRef rec_dict_item(Recorder *r, PyObject *dict, TapeRef ref, PyDictPart part, Py_ssize_t i);
+bool rec_keys_known(Recorder *r, TapeRef ref, PyObject *dict);
 RecStatus rec_attr(Recorder *r, PyObject *name, bool method);
+/* What getattr(obj, name) would find: FOUND gives a new reference (NULL with an exception) and a
+ * ref. */
+typedef enum { REC_ATTR_UNKNOWN, REC_ATTR_FOUND, REC_ATTR_ABSENT } RecAttr;
+RecAttr rec_attr_look(Recorder *r, PyObject *obj, TapeRef ref, PyObject *name, PyObject **real,
+                      TapeRef *out);
 RecStatus rec_branch(Recorder *r, bool *outcome); /* truth of the top of the stack, which stays */
 RecStatus rec_backward(Recorder *r, int target);        /* a jump back to a loop head */
 RecStatus rec_at_head(Recorder *r);     /* before an instruction: is it an ancestor's loop head? */
@@ -357,5 +418,14 @@ bool rec_is_inert(PyObject *obj);        /* its death runs no Python code */
 /* Results of a handler's real operation that is not on the frames' own stack. */
 typedef RecStatus (*RecHandler)(Recorder *r, int oparg);
 extern const RecHandler rec_handler[256];       /* by opcode of this version */
+CcReason rec_stop_reason(int op);       /* why the recording ends at an opcode without handler */
+
+typedef struct {
+    const char *name;
+    const char *handler;                /* NULL = none: the recording stops there */
+    int op;
+} RecOpcode;
+
+const RecOpcode *rec_opcodes(uint32_t *count);  /* the rows of this version's bytecode.def */
 
 #endif

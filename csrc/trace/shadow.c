@@ -29,6 +29,7 @@ rec_note_meta(Recorder *r, TapeRef ref, PyObject *real)
 {
     if (!r->broken && TAPE_KIND(ref) == TAPE_REG) {
         front_meta(real, &r->t->meta[TAPE_INDEX(ref)]);
+        front_extent(real, &rec_reg(r, ref)->extent);
     }
 }
 
@@ -126,7 +127,7 @@ void
 rec_virt_touch(Recorder *r, RecVirt *v)
 {
     (void)v;
-    r->virt_gen++;
+    r->virt_gen += !tape_drops(r->t, CC_DROP_VIRTUAL);
 }
 
 void
@@ -226,6 +227,7 @@ build_cell(Recorder *r, uint32_t id)
         return reg;
     }
     r->virt[id].field[0] = content;
+    rec_foreign_ref(r, content);
     TapeRef self = TAPE_REF(TAPE_VIRT, id);
     return TAPE_KIND(content) == TAPE_VIRT ? TAPE_NULL
                                            : rec_emit(r, rec_ins(TAPE_MKOBJ, 0, 0), &self, 1, true);
@@ -253,6 +255,7 @@ build_virt(Recorder *r, TapeRef ref)
         for (uint32_t i = 0; i < r->virt[id].nfields && !r->broken; i++) {
             TapeRef built = build_virt(r, r->virt[id].field[i]);
             r->virt[id].field[i] = built;
+            rec_foreign_ref(r, built);  /* the object can be read from this one */
         }
         r->virt[id].row_gen = 0;
         reg = r->broken ? TAPE_NULL : rec_emit(r, rec_ins(TAPE_MKOBJ, 0, 0), &ref, 1, true);
@@ -322,6 +325,7 @@ foreign_ref(Recorder *r, TapeRef ref)
     ref = rec_ref(r, ref);
     if (TAPE_KIND(ref) == TAPE_REG) {
         rec_reg(r, ref)->priv = false;
+        rec_memory_shown(r, ref);
     }
     if (TAPE_KIND(ref) != TAPE_VIRT || r->virt[TAPE_INDEX(ref)].mark == r->walk) {
         return;
@@ -378,7 +382,8 @@ static void
 slot_lost(Recorder *r, TapeRef ref)
 {
     ref = rec_ref(r, ref);
-    if (TAPE_KIND(ref) != TAPE_REG || !rec_reg(r, ref)->foreign || ref_is_held(r, ref)) {
+    if (TAPE_KIND(ref) != TAPE_REG || !rec_reg(r, ref)->foreign || ref_is_held(r, ref)
+            || tape_drops(r->t, CC_DROP_DEATH)) {
         return;
     }
     if (!CC_GROW(r->drop, r->ndrop, r->cap_drop, 1)) {

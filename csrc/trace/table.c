@@ -10,3 +10,24 @@ const RecHandler rec_handler[256] = {
 #undef BYTECODE
 #undef BYTECODE_STOP
 };
+
+static const RecOpcode opcode_row[] = {
+#define BYTECODE(name, handler) {#name, #handler, name},
+#define BYTECODE_STOP(name) {#name, NULL, name},
+#include "bytecode.def"
+#undef BYTECODE
+#undef BYTECODE_STOP
+};
+
+const RecOpcode *
+rec_opcodes(uint32_t *count)
+{
+    *count = sizeof(opcode_row) / sizeof(opcode_row[0]);
+    return opcode_row;
+}
+
+CcReason
+rec_stop_reason(int op)
+{
+    return op == RAISE_VARARGS || op == RERAISE ? CC_REASON_EXCEPTION : CC_REASON_BYTECODE;
+}

@@ -2,12 +2,13 @@
 
 from . import _gradtape as _gradtape
 from ._api import GraphBreak, compile, counters, disable, list_backends, reset
-from ._core import graph_break, is_compiling
+from ._core import Graph, graph_break, is_compiling
 from ._grad import GradientError, grad, value_and_grad
 from ._selftest import check as _check
 from .explain import explain
 
 __all__ = [
+    "Graph",
     "GradientError",
     "GraphBreak",
     "compile",

@@ -1,6 +1,7 @@
 """compile() and its companions: torch.compile's names and meanings."""
 
 import copy
+import importlib.metadata
 import sys
 import weakref
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from typing import Any
 from . import _core
 
 BACKENDS = ("eager", "interp", "c")  # in the order of CoreBackend of csrc/core/state.h
+ENTRY_POINTS = "ccompile.backends"  # group of entry points: name -> backend function
 
 _live: weakref.WeakSet[_core.Callable] = weakref.WeakSet()  # for reset()
 
@@ -31,8 +33,22 @@ _core.set_break_type(GraphBreak)
 
 
 def list_backends() -> list[str]:
-    """Names that `compile(backend=...)` takes."""
-    return list(BACKENDS)
+    """Names that `compile(backend=...)` takes: ours, then those of installed packages."""
+    return [*BACKENDS, *(p.name for p in importlib.metadata.entry_points(group=ENTRY_POINTS))]
+
+
+def _backend(given: Any) -> tuple[int, Any]:
+    """The number of a backend, and the program's own function or the name."""
+    if given in BACKENDS:
+        return BACKENDS.index(given), given
+    if isinstance(given, str):
+        found = list(importlib.metadata.entry_points(group=ENTRY_POINTS, name=given))
+        if not found:
+            raise ValueError(f"no backend {given!r}; there are {', '.join(list_backends())}")
+        given = found[0].load()
+    if not callable(given):
+        raise TypeError(f"a backend is a name or a callable, not {type(given).__name__}")
+    return len(BACKENDS), given
 
 
 def _text(value: Any) -> str:
@@ -44,7 +60,7 @@ def compile(
     *,
     fullgraph: bool = False,
     dynamic: bool | None = None,
-    backend: str = "c",
+    backend: str | Callable[..., Any] = "c",
     mode: str | None = None,
     options: dict[str, Any] | None = None,
     disable: bool = False,
@@ -55,11 +71,16 @@ def compile(
         a decorator.
     fullgraph: raise GraphBreak where the program cannot stay one graph.
     dynamic: None and True keep array sizes free; False fixes them.
-    backend: a name of list_backends().
+    backend: a name of list_backends(), or a function (graph, example_inputs) -> function. It is
+        asked once for every graph: `graph` is a `ccompile.Graph` (str() is its text, a call runs
+        it), example_inputs a list of arrays and numbers like those that it will get (of zeros and
+        ones). What it gives is called with the inputs, positionally, and gives a sequence of the
+        graph's results; when it raises, the error is shown and the graph itself runs.
     mode: accepted as torch.compile does ("default", "reduce-overhead", "max-autotune"); no effect.
     options: {name: value} of the options that `ccompile.config` calls callable.
     disable: return something that runs the plain program.
-    Raises TypeError for a model that cannot be called, ValueError for an unknown backend or option.
+    Raises TypeError for a model or backend that cannot be called, ValueError for an unknown backend
+    or option.
     """
     given = {
         "fullgraph": fullgraph,
@@ -73,12 +94,11 @@ def compile(
         return lambda fn: compile(fn, **given)  # type: ignore[arg-type]
     if not callable(model):
         raise TypeError(f"compile() needs something that can be called, not {type(model).__name__}")
-    if backend not in BACKENDS:
-        raise ValueError(f"no backend {backend!r}; there are {', '.join(BACKENDS)}")
+    number, given["backend"] = _backend(backend)
     if isinstance(model, _core.Callable):
         model = model.__wrapped__
     texts = {name: _text(value) for name, value in (options or {}).items()}
-    compiled = _core.wrap(model, fullgraph, disable, texts, given, BACKENDS.index(backend))
+    compiled = _core.wrap(model, fullgraph, disable, texts, given, number)
     _live.add(compiled)
     return compiled
 

@@ -207,7 +207,8 @@ def _fmod(out: Any, a: Any, b: Any) -> Any:
 
 @_rule(np.copysign)
 def _copysign(out: Any, a: Any, b: Any) -> Any:
-    return lambda g: np.where(np.equal(a, 0), 0.0, g * np.sign(a) * np.copysign(1.0, b)), None
+    return (lambda g: np.where(np.equal(a, 0), 0.0, g * np.sign(a) * np.copysign(1.0, b)),
+            lambda g: np.zeros_like(g))
 
 
 @_rule(np.where)

@@ -61,7 +61,8 @@ class _Walk:
             return {k: self.tree(v) for k, v in value.items()}
         if type(value) in (list, tuple):
             self.names.append((type(value).__name__, len(value)))
-            return type(value)([self.tree(v) for v in value])
+            items = [self.tree(v) for v in value]
+            return items if type(value) is list else tuple(items)
         self.names.append("leaf")
         return self.leaf(value)
 
@@ -94,12 +95,12 @@ def _is_plain(value: Any) -> bool:
     return type(value) is np.ndarray and value.dtype.kind == "f"
 
 
-def _filled(tree: Tree, leaves: Sequence[Any]) -> Any:
+def _filled(tree: Any, leaves: Sequence[Any]) -> Any:
     if type(tree) is dict:
         return {k: _filled(v, leaves) for k, v in tree.items()}
     if type(tree) in (list, tuple):
-        return type(tree)([_filled(v, leaves) for v in tree])  # type: ignore[union-attr]
-    return leaves[tree]  # type: ignore[call-overload]
+        return type(tree)([_filled(v, leaves) for v in tree])
+    return leaves[tree]
 
 
 def plan(vg: ValueAndGrad, args: tuple[Any, ...]) -> Plan | None:

@@ -362,6 +362,62 @@ test_ties(void)
     expect(A "%2 = FLOOR %1\n%3 = MUL %1 %2", 0, V(1.5, 2.5, -1.5, 0.5), ones, V(1, 2, -2, 0));
 }
 
+/* -- Derivatives that are zero by nature ---------------------------------------------------- */
+
+/* The path through a row with vjp zero is cut, whatever it is: x * op(x) has the slope op(x). */
+static void
+check_zero_row(CcOp op)
+{
+    const CcOpInfo *info = &cc_op_info[op];
+    bool ints = op == CC_OP_BAND || op == CC_OP_BOR || op == CC_OP_BXOR || op == CC_OP_BNOT
+        || op == CC_OP_SHL || op == CC_OP_SHR;
+    bool reduces = info->cls == CC_CLASS_RED;
+    const char *attrs = reduces ? "[axes=0]" : "";
+    char text[512];
+
+    snprintf(text, sizeof(text),
+             "%%1 = PARAM f64[4]\n%%2 = CAST i64[4] %%1\n%%3 = %s%s %%%d%s\n"
+             "%%4 = CAST f64[%s] %%3\n%%5 = BROADCAST f64[4] %%4\n%%6 = MUL %%1 %%5\n",
+             info->name, attrs, ints ? 2 : 1, info->nargs == 2 ? ints ? " %2" : " %1" : "",
+             reduces ? "" : "4");
+    CcStatus st = {0};
+    CcGraph g;
+    CcRef wrt[1], grad[1];
+    RefArray in = {.dt = CC_DTYPE_F64, .ndim = 1, .dim = {4}};
+    RefRun run;
+    bool ok = cc_graph_parse(&g, text, &st);
+    CcRef loss = ok ? cc_build_reduce(&g, CC_OP_SUM, 6, 1, false, &st) : 0;
+    ok = loss != 0 && float_params(&g, CC_DTYPE_F64, wrt) == 1
+      && pass_grad(&g, loss, wrt, 1, grad, &st) && cc_graph_verify(&g, &st);
+    if (!ok) {
+        printf("%s\n%s\n", text, st.detail);
+        T_CHECK(false);
+        return;
+    }
+    ref_alloc(&in);
+    for (int64_t i = 0; i < 4; i++) {
+        ref_set(&in, i, V(2.25, 0.5, 1.75, 3.5)[i]);
+    }
+    T_CHECK(ref_eval(&run, &g, &in));
+    for (int64_t i = 0; i < 4; i++) {
+        T_CHECK(ref_get(&run.val[grad[0]], i) == ref_get(&run.val[5], i));
+    }
+    ref_fini(&run);
+    free(in.e);
+    cc_graph_fini(&g);
+}
+
+static void
+test_zero_rows(void)
+{
+    for (int op = 0; op < CC_OP__COUNT; op++) {
+        if (strcmp(cc_op_info[op].vjp, "zero") == 0 && op != CC_OP_IOTA
+                && op != CC_OP_MAXPOOL2D_ARG) {
+            check_zero_row((CcOp)op);
+        }
+    }
+}
+
 /* -- What has no gradient ------------------------------------------------------------------- */
 
 static void
@@ -456,6 +512,7 @@ main(void)
 {
     test_central_differences();
     test_ties();
+    test_zero_rows();
     test_no_gradient();
     test_intermediate();
     test_no_memory();

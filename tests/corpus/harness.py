@@ -243,15 +243,24 @@ def load(path: pathlib.Path) -> types.ModuleType:
 
 
 def run(path: pathlib.Path, name: str, engine: Callable[[Any], Any],
-        calls: int = CALLS) -> list[Observation]:
-    """Observations of a program called several times in a row on one callable of the engine."""
+        calls: int = CALLS,
+        around: Callable[[], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext,
+        ) -> list[Observation]:
+    """Observations of a program called several times in a row on one callable of the engine.
+
+    around: entered for each call; a frame of a wrapper would show in the program's tracebacks.
+    """
     module = load(path)
     program = next(p for p in module.PROGRAMS if p.name == name)
     function = engine(program.function)
     if program.decorated:
         setattr(module, name, function)
     calls = max(calls, len(program.makers) + 1)
-    return [observe(function, program, module, i) for i in range(calls)]
+    seen = []
+    for i in range(calls):
+        with around():
+            seen.append(observe(function, program, module, i))
+    return seen
 
 
 def _differences(a: Any, b: Any, where: str, close: bool | float) -> Iterator[str]:

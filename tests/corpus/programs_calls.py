@@ -271,6 +271,11 @@ def f_strings(a, k):
             f"{k=}", f"{a.dtype}", f"{{}}", "%s-%d" % (k, len(a)), "{0}{n}".format(k, n=len(a)))
 
 
+@PROGRAMS.add(lambda: ("x", []), lambda: (7, []), lambda: ("y", [1]), lambda: (None, [2]))
+def f_string_around_an_effect(k, log):
+    return f"{k}{log.append(k)}|{len(log)}{k}"
+
+
 @PROGRAMS.add(lambda: (row(3), 12), lambda: (row(3), 5))
 def f_string_with_nested_spec(a, width):
     return f"{float(a[-1]):>{width}.{width // 4}f}|{'t':_^{width}}"
@@ -474,3 +479,38 @@ def same_object_twice(a, b):
 @PROGRAMS.add(lambda: (row(3),), lambda: (row(4),))
 def globals_by_name(a):
     return globals()["row"](len(a)) + a, sorted(k for k in locals() if k != "a")
+
+
+class Named:
+    kind = "class"
+
+    def __init__(self):
+        self.first, self.second = np.ones(2), 3
+
+    def method(self):
+        return self.second
+
+    @property
+    def both(self):
+        return self.first * self.second
+
+
+class Asking(Named):
+    def __getattr__(self, name):
+        return f"asked {name}"
+
+
+@PROGRAMS.add(lambda: (Named(), "first"), lambda: (Named(), "second"), lambda: (Named(), "third"),
+              lambda: (Named(), "both"), lambda: (Named(), "kind"), lambda: (Asking(), "third"),
+              lambda: (Asking(), "first"), lambda: (np.ones(3), "size"), lambda: (3, "real"))
+def getattr_and_hasattr(obj, name):
+    found = getattr(obj, name, "nothing")
+    return found, hasattr(obj, name), hasattr(obj, "method"), getattr(np, "pi"), name  # noqa: B009
+
+
+@PROGRAMS.add(lambda: (Named(), "method"), lambda: (Named(), "absent"), lambda: (Named(), "kind"))
+def getattr_of_methods(obj, name):
+    before = hasattr(obj, "late")
+    call = getattr(obj, name)
+    obj.late = 5
+    return call if isinstance(call, str) else call(), before, hasattr(obj, "late"), obj.late

@@ -386,3 +386,9 @@ def float_values_are_not_constants(a, x):
 @PROGRAMS.add(lambda: (0,), lambda: (1,), lambda: (2**31,), lambda: (2**63,), lambda: (-1,))
 def int_values_are_not_constants(n):
     return n + 1, n * n, n & 3, n > 0, -n, str(n), n // 2 if n else None
+
+
+@PROGRAMS.add(lambda: (row(3), 0), lambda: (row(3), 1), lambda: (row(3), -1), lambda: (row(3), 2))
+def pair_by_number(a, i):
+    pair = (a, a + 1)
+    return pair[i] * 2

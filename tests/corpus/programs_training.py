@@ -58,6 +58,17 @@ def gradient_ties(x):
             grad(lambda x: F.relu(x).sum())(x))
 
 
+@PROGRAMS.add(lambda: (rand(5), rand(5, seed=1)), lambda: (rand(7), rand(7, seed=2)), close=CLOSE)
+def gradient_around_other_array_work(x, c):
+    """The path from x to the loss is cut into two kernels by work that has none."""
+    def f(x):
+        h = np.maximum(x, 0) * x
+        order = np.sort(c)
+        return (h * order + np.tanh(h)).sum()
+
+    return value_and_grad(f)(x)
+
+
 @PROGRAMS.add(lambda: (rand(5, 2), 3), lambda: (rand(5, 2), 1), lambda: (rand(5, 2), 6),
               close=CLOSE)
 def gradient_through_a_loop(x, n):

@@ -1,6 +1,7 @@
 """Random Python programs over arrays, from a seed, and their comparison through an engine.
 
-    python -m tests.fuzz.random_programs [ENGINE] [--seeds FIRST LAST] [--show|--reduce SEED]
+    python -m tests.fuzz.random_programs [ENGINE] [--memory] [--seeds FIRST LAST]
+                                         [--show|--reduce SEED]
 
 A program mixes array expressions, in-place writes, views, scalars, branches on data, loops, nested
 functions, exceptions, printing, lists and globals. Numbers are small whole floats, kept in range by
@@ -20,6 +21,8 @@ from collections.abc import Callable
 
 from tests.corpus.engines import ENGINES
 from tests.corpus.harness import compare, forget, run
+
+from . import random_memory
 
 CALLS = 8
 HEAD = '''"""Made from seed {seed}."""
@@ -298,20 +301,22 @@ def main() -> int:
     """Run many seeds, each in a process of its own; 0 when all agree."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("engine", nargs="?", default="eager", choices=sorted(ENGINES))
+    parser.add_argument("--memory", action="store_true", help="programs of random_memory.py")
     parser.add_argument("--seeds", type=int, nargs=2, default=(0, 100))
     parser.add_argument("--show", type=int, metavar="SEED", help="print the program and stop")
     parser.add_argument("--reduce", type=int, metavar="SEED", help="print a smaller one")
     options = parser.parse_args()
+    made = random_memory.source if options.memory else source
     if options.show is not None:
-        print(source(options.show))
+        print(made(options.show))
         return 0
     if options.reduce is not None:
-        small = reduced(source(options.reduce), lambda text: fails(text, options.engine))
+        small = reduced(made(options.reduce), lambda text: fails(text, options.engine))
         print(small + in_child(small, options.engine))
         return 0
     bad = 0
     for seed in range(*options.seeds):
-        found = in_child(source(seed), options.engine)
+        found = in_child(made(seed), options.engine)
         bad += bool(found)
         if found:
             print(f"seed {seed}: {found}", flush=True)

@@ -4,6 +4,7 @@ import pytest
 
 from tests.corpus.engines import ENGINES, available
 
+from . import random_memory
 from .random_programs import check, fails, reduced, source
 
 SEEDS = range(40)
@@ -23,6 +24,15 @@ def test_seed(seed, engine, tmp_path):
         pytest.skip(f"this build has no backend for {engine}")
     text = f"python -m tests.fuzz.random_programs {engine} --reduce {seed}"
     assert not check(source(seed), engine, tmp_path), text
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_seed_about_memory(seed, engine, tmp_path):
+    if not available(engine):
+        pytest.skip(f"this build has no backend for {engine}")
+    text = f"python -m tests.fuzz.random_programs {engine} --memory --reduce {seed}"
+    assert not check(random_memory.source(seed), engine, tmp_path), text
 
 
 def test_a_wrong_engine_is_found_and_reduced(tmp_path, monkeypatch):

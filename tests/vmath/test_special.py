@@ -104,8 +104,6 @@ def test_flags_of_single_elements(fn: Fn, dtype: type) -> None:
     step = fn.nin
     args = [a[::step] for a in grid(fn, dtype)]
     for values in zip(*(a.tolist() for a in args), strict=True):
-        if as_numpy and dtype is np.float32 and fn.name == "logaddexp" and max(values) > 1e38:
-            continue        # x - y overflows a float, not the binary64 it is done in
         arrays = [np.array([v], dtype) for v in values]
         for variant in TWO:
             got, flags = lib(variant).call(fn.name, *arrays)
@@ -123,6 +121,9 @@ def test_ordinary_elements_raise_nothing(fn: Fn, dtype: type) -> None:
     for variant in TWO:
         got, _ = lib(variant).call(fn.name, *args)
         fine = np.isfinite(got) & np.all([np.isfinite(a) for a in args], axis=0)
+        if fn.name == "logaddexp":      # overflows where x - y does
+            with np.errstate(all="ignore"):
+                fine &= np.isfinite(args[0] - args[1])
         assert fine.sum() > 100
         _, flags = lib(variant).call(fn.name, *(a[fine] for a in args))
         assert flags == 0, variant
