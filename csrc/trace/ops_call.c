@@ -275,6 +275,9 @@ rec_op_return_value(Recorder *r, int oparg)
     (void)oparg;
     if (r->nframes == 1) {
         ref = rec_materialise(r, ref);  /* while the slots are as at the start of the instruction */
+    } else if (r->frame[r->nframes - 2].live.cont == CONT_INIT && value == Py_None
+               && TAPE_KIND(ref) == TAPE_REG) {
+        rec_guard_is(r, ref, rec_const(r, Py_None), true);
     }
     fr->sp--;
     fr->slot[fr->sp] = NULL;
