@@ -203,8 +203,11 @@ memory_apart(const Act *act, const TapeIns *in)
 {
     PyObject *array[FRONT_MAX_EXTENTS];
 
+    if (in->n > FRONT_MAX_EXTENTS) {
+        return false;
+    }
     for (uint32_t i = 0; i < in->n; i++) {
-        array[i] = i < FRONT_MAX_EXTENTS ? act_operand(act, in, i) : NULL;
+        array[i] = act_operand(act, in, i);
         if (array[i] == NULL) {
             return false;
         }
