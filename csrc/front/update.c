@@ -161,6 +161,42 @@ typedef struct {
     size_t item;
 } CopyLoop;
 
+/* Bytes side by side; large ones by the team. */
+typedef struct {
+    char *to;
+    const char *from;
+    npy_intp n;
+} CopyBlock;
+
+enum { COPY_UNIT = 1 << 16 };
+
+static void
+copy_units(const void *args, cc_i64 begin, cc_i64 end, void *scratch)
+{
+    const CopyBlock *c = args;
+    npy_intp first = begin * COPY_UNIT, last = end * COPY_UNIT < c->n ? end * COPY_UNIT : c->n;
+
+    (void)scratch;
+    memcpy(c->to + first, c->from + first, (size_t)(last - first));
+}
+
+static void
+copy_block(char *to, const char *from, npy_intp n)
+{
+    CopyBlock c = {to, from, n};
+    CcPhase phase = {.fn = copy_units,
+                     .size = (n + COPY_UNIT - 1) / COPY_UNIT,
+                     .grain = 4,
+                     .work = (double)n * 0.1};
+    cc_u32 fault = 0;
+    CcKernel kernel = {.phase = &phase, .nphase = 1, .args = &c, .fault = &fault};
+    CcStatus st;
+
+    if (n < 8 * COPY_UNIT || !rt_team_run(&kernel, 0, NULL, &st)) {
+        memcpy(to, from, (size_t)n);
+    }
+}
+
 static void
 copy_row(const CopyLoop *c, char *to, const char *from)
 {
@@ -209,7 +245,7 @@ front_write(PyObject *target, PyObject *contents)
     bool alike = (PyArray_IS_C_CONTIGUOUS(a) && PyArray_IS_C_CONTIGUOUS(b))
         || (PyArray_IS_F_CONTIGUOUS(a) && PyArray_IS_F_CONTIGUOUS(b));
     if (alike || c.ndim == 0) {
-        memcpy(PyArray_DATA(a), PyArray_DATA(b), (size_t)PyArray_NBYTES(a));
+        copy_block(PyArray_BYTES(a), PyArray_BYTES(b), PyArray_NBYTES(a));
         return;
     }
     for (int i = 0; i < c.ndim; i++) {

@@ -595,8 +595,9 @@ rows_settled(const RtLoop *l, const char *value)
         && ((l->red[0].red == RT_RED_ANY && truth) || (l->red[0].red == RT_RED_ALL && !truth));
 }
 
+/* Elements [first, end) of the axes of the piece; `place` is that of its element 0 in the row. */
 static void
-rows_range(Piece *p, Rows *w, cc_i64 first, cc_i64 end)
+rows_range(Piece *p, Rows *w, cc_i64 first, cc_i64 end, cc_i64 origin)
 {
     const RtLoop *l = p->l;
     cc_i64 block = rows_block(p);
@@ -618,12 +619,46 @@ rows_range(Piece *p, Rows *w, cc_i64 first, cc_i64 end)
             l->vec->reduce->block((RtRed)r->red, (CcVType)r->type, in, n, value, best);
             if (red_is_arg(r)) {
                 memcpy(&place, value, 8);
-                rows_add(w, i, best, first + place);
+                rows_add(w, i, best, origin + first + place);
             } else {
                 rows_add(w, i, value, 0);
                 settled = rows_settled(l, value);
             }
         }
+    }
+}
+
+/* The piece for rows: over all reduced axes, or over the last one alone, where that is long and
+ * spares copies. The choice depends on sizes and strides only. Returns its length. */
+static cc_i64
+rows_piece(Piece *p, const RtLoop *l, char *scratch)
+{
+    enum { LONG_ROW = 128 };
+    unsigned last = l->ndim - 1u;
+
+    piece_init(p, l, l->nkeep, l->ndim, scratch);
+    if (p->staged && l->nkeep < last && l->dim[last] >= LONG_ROW) {
+        piece_init(p, l, last, l->ndim, scratch);
+        if (!p->staged) {
+            return l->dim[last];
+        }
+        piece_init(p, l, l->nkeep, l->ndim, scratch);
+    }
+    return l->total_red;
+}
+
+/* Elements [first, last) of the reduced axes of one result. */
+static void
+rows_part(Piece *p, Rows *w, cc_i64 keep, cc_i64 first, cc_i64 last, cc_i64 row)
+{
+    cc_i64 rows = p->l->total_red / row;
+
+    while (first < last) {
+        cc_i64 j = first / row, at = first % row;
+        cc_i64 n = row - at < last - first ? row - at : last - first;
+        piece_move(p, 0, p->lo, keep * rows + j);
+        rows_range(p, w, at, at + n, j * row);
+        first += n;
     }
 }
 
@@ -634,14 +669,13 @@ loop_rows(const void *args, cc_i64 begin, cc_i64 end, void *scratch)
     const cc_i64 super = (cc_i64)SUPER_BLOCKS * CC_RED_BLOCK;
     Piece p;
     Rows w;
+    cc_i64 row = rows_piece(&p, l, scratch);
 
-    piece_init(&p, l, l->nkeep, l->ndim, scratch);
     rows_init(&w, l);
     for (cc_i64 unit = begin; unit < end; unit++) {
         cc_i64 keep = unit / l->nsuper, first = unit % l->nsuper * super;
         cc_i64 last = l->nsuper > 1 && first + super < l->total_red ? first + super : l->total_red;
-        piece_move(&p, 0, l->nkeep, keep);
-        rows_range(&p, &w, first, last);
+        rows_part(&p, &w, keep, first, last, row);
         for (unsigned i = 0; i < l->nred; i++) {
             char result[RESULT_BYTES];
             rows_result(&w, i, result);
