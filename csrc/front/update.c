@@ -5,6 +5,7 @@
  * whose kind the target's dtype does not hold. Needs the GIL, runs no Python code. */
 #include "npy.h"
 
+#include "../rt/team.h"
 #include "front.h"
 
 #include <stdlib.h>
