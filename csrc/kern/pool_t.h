@@ -210,7 +210,11 @@ pool_run(const void *args, cc_i64 begin, cc_i64 end, void *scratch)
             int64_t corner = (oh * p->stride_h - p->pad_h) * p->w - p->pad_w;
 
             pool_row(p, plane, oh, row);
-            kern_move(y + oh * p->ys[2], 0, p->ys[3], row.best, 0, 1, 1, p->ow);
+            if (p->ys[3] == 1) {
+                __builtin_memcpy(y + oh * p->ys[2], row.best, (size_t)p->ow * sizeof(KT));
+            } else {
+                kern_move(y + oh * p->ys[2], 0, p->ys[3], row.best, 0, 1, 1, p->ow);
+            }
             for (int64_t ow = 0; p->mask != NULL && ow < p->ow; ow++) {
                 p->mask[out + ow] = (uint8_t)row.pos[ow];
             }

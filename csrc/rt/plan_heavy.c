@@ -249,6 +249,7 @@ run_pool(PlanRun *run, CcRef r, const CcView *out)
 {
     const int64_t *attr = cc_attrs(run->g, r);
     bool arg = run->g->node[r].op == CC_OP_MAXPOOL2D_ARG;
+    bool direct = rt_view_packed(out);
     CcView x, y = *out;
     KernPlan plan;
     char *work = NULL;
@@ -267,14 +268,15 @@ run_pool(PlanRun *run, CcRef r, const CcView *out)
     KernPool k = {.n = x.dim[0], .c = x.dim[1], .h = x.dim[2], .w = x.dim[3], .oh = y.dim[2],
                   .ow = y.dim[3], .kh = attr[0], .kw = attr[1], .stride_h = attr[2],
                   .stride_w = attr[3], .pad_h = attr[4], .pad_w = attr[6], .dil_h = 1, .dil_w = 1,
-                  .x = x.data, .y = y.data, .index = arg ? (int64_t *)(void *)work : NULL};
+                  .x = x.data, .y = y.data,
+                  .index = arg ? (int64_t *)(void *)(direct ? out->data : work) : NULL};
     heavy_strides(&x, k.xs);
     heavy_strides(&y, k.ys);
     heavy_table(x.dtype)->pool(&k, &plan);
     if (!rt_plan_phases(run, plan.phase, plan.nphase, &k)) {
         return false;
     }
-    if (arg) {
+    if (arg && !direct) {
         CcView from = *out;
         from.data = work;
         rt_view_pack(&from);
