@@ -637,7 +637,7 @@ rows_piece(Piece *p, const RtLoop *l, char *scratch)
     unsigned last = l->ndim - 1u;
 
     piece_init(p, l, l->nkeep, l->ndim, scratch);
-    if (p->staged && l->nkeep < last && l->dim[last] >= LONG_ROW) {
+    if (p->staged && l->nkeep + 1u < l->ndim && l->dim[last] >= LONG_ROW) {
         piece_init(p, l, last, l->ndim, scratch);
         if (!p->staged) {
             return l->dim[last];
