@@ -42,7 +42,9 @@ give_whole(Lower *L, const FrontValue *like, CcRef r, FrontValue *out)
     CcDim dim[CC_MAX_NDIM];
     uint8_t ndim = L->g->node[like->ref].ndim;
 
-    memcpy(dim, cc_shape(L->g, like->ref), ndim * sizeof(*dim));
+    for (uint8_t i = 0; i < ndim; i++) {
+        dim[i] = cc_shape(L->g, like->ref)[i];
+    }
     return give_contents(L, like, r, ndim, dim, out);
 }
 
