@@ -79,6 +79,7 @@ def test_unusable_directory_is_replaced_and_removed(cache):
 
 INTERRUPT = """
 import os, signal, sys, threading
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may start us without it
 import numpy as np
 import ccompile
 
