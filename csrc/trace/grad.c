@@ -73,7 +73,9 @@ saved_take(RecGrad *gr, const Recorder *r)
     if (gr->reg == NULL || gr->virt == NULL) {
         return false;
     }
-    memcpy(gr->reg, r->reg, r->t->nreg * sizeof(*gr->reg));
+    for (uint32_t i = 0; i < r->t->nreg; i++) {
+        gr->reg[i] = r->reg[i];
+    }
     for (uint32_t i = 0; i < r->nvirt; i++) {
         RecVirt *v = &gr->virt[i];
         *v = r->virt[i];
@@ -82,7 +84,9 @@ saved_take(RecGrad *gr, const Recorder *r)
             gr->nvirt = i;
             return false;
         }
-        memcpy(v->field, r->virt[i].field, v->nfields * sizeof(*v->field));
+        for (uint32_t k = 0; k < v->nfields; k++) {
+            v->field[k] = r->virt[i].field[k];
+        }
     }
     return true;
 }
@@ -99,7 +103,9 @@ saved_give(RecGrad *gr, Recorder *r)
     r->ndrop = 0;
     r->nlate = 0;
     r->need_open = false;
-    memcpy(r->reg, gr->reg, gr->nreg * sizeof(*gr->reg));
+    for (uint32_t i = 0; i < gr->nreg; i++) {
+        r->reg[i] = gr->reg[i];
+    }
     for (uint32_t i = 0; i < gr->nvirt; i++) {
         RecVirt mine = r->virt[i];
         r->virt[i] = gr->virt[i];
