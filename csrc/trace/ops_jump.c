@@ -513,7 +513,7 @@ for_iter_known(Recorder *r, int oparg)
     int more = virt_next(r, rec_peek(r, 0), &container, &value);
     if (more < 0) {
         rec_materialise(r, rec_peek(r, 0));
-        return r->broken;
+        return false;
     }
     if (more == 0) {
         exhausted(r, oparg);
