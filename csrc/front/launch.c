@@ -12,6 +12,18 @@
 /* -- Operands ------------------------------------------------------------------------------------
  */
 
+void
+front_arg_of(PyObject *array, CcArgIn *arg)
+{
+    PyArrayObject *a = (PyArrayObject *)array;
+
+    *arg = (CcArgIn){
+        .data = PyArray_DATA(a),
+        .dims = (const int64_t *)PyArray_DIMS(a),
+        .strides = (const int64_t *)PyArray_STRIDES(a),
+    };
+}
+
 static bool
 take_array(const FrontIn *in, PyObject *obj, CcArgIn *arg)
 {
@@ -32,9 +44,7 @@ take_array(const FrontIn *in, PyObject *obj, CcArgIn *arg)
     if (ordered && front_memory_order(obj) != m->order) {
         return false;
     }
-    arg->data = PyArray_DATA(a);
-    arg->dims = (const int64_t *)PyArray_DIMS(a);
-    arg->strides = (const int64_t *)PyArray_STRIDES(a);
+    front_arg_of(obj, arg);
     return true;
 }
 
@@ -274,12 +284,7 @@ make_result(FrontGraph *fg, uint32_t k)
     if (fg->made[k] == NULL) {
         return false;
     }
-    PyArrayObject *a = (PyArrayObject *)fg->made[k];
-    fg->result[k] = (CcArgIn){
-        .data = PyArray_DATA(a),
-        .dims = (const int64_t *)PyArray_DIMS(a),
-        .strides = (const int64_t *)PyArray_STRIDES(a),
-    };
+    front_arg_of(fg->made[k], &fg->result[k]);
     return true;
 }
 

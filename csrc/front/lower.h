@@ -100,6 +100,8 @@ front_plans(const Trace *t)
  * side traces; NULL with an exception. */
 PyObject *front_plans_list(const Trace *t);
 
+void front_arg_of(PyObject *array, CcArgIn *arg);       /* its memory */
+
 /* -- launch.c ------------------------------------------------------------------------ */
 
 typedef enum { FRONT_RAN, FRONT_REFUSED, FRONT_FAULT } FrontRan;

@@ -58,21 +58,14 @@ pair_of(Lower *L, TapeRef ref, int64_t other, int64_t min, int64_t out[2])
 static CcRef
 add_along(Lower *L, CcRef x, TapeRef bias, uint8_t axis)
 {
-    uint8_t ndim = L->g->node[x].ndim;
-    CcDim dim[TAPE_MAX_NDIM];
     FrontValue b;
 
     if (x == 0 || !float_array(L, bias, &b) || ndim_of(L, &b) != 1
             || L->g->node[b.ref].dtype != L->g->node[x].dtype) {
         return 0;
     }
-    for (uint8_t i = 0; i < ndim; i++) {
-        dim[i] = i == axis ? cc_shape(L->g, b.ref)[0] : cc_dim_const(L->g, 1, &L->st);
-        if (dim[i] == 0) {
-            return 0;
-        }
-    }
-    CcRef ref[2] = {x, cc_build_reshape(L->g, b.ref, ndim, dim, &L->st)};
+    uint64_t others = (((uint64_t)1 << L->g->node[x].ndim) - 1) & ~((uint64_t)1 << axis);
+    CcRef ref[2] = {x, cc_build_expand(L->g, b.ref, others, &L->st)};
     if (!cc_build_broadcast_all(L->g, ref, 2, &L->st)) {
         return 0;
     }

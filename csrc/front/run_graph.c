@@ -41,16 +41,6 @@ array_in(PyObject *obj, const CcNode *node, CcLayout layout)
     return PyArray_FromAny(obj, NULL, node->ndim, node->ndim, flags, NULL);
 }
 
-static void
-arg_of(PyObject *array, CcArgIn *arg)
-{
-    PyArrayObject *a = (PyArrayObject *)array;
-
-    arg->data = PyArray_DATA(a);
-    arg->dims = (const int64_t *)PyArray_DIMS(a);
-    arg->strides = (const int64_t *)PyArray_STRIDES(a);
-}
-
 static PyObject *
 array_out(const CcOutShape *shape)
 {
@@ -76,7 +66,7 @@ take_inputs(const CcGraph *g, PyObject *const *in, PyObject **held, CcArgIn *arg
         if (held[i] == NULL) {
             return false;
         }
-        arg_of(held[i], &arg[i]);
+        front_arg_of(held[i], &arg[i]);
     }
     return true;
 }
@@ -100,7 +90,7 @@ run_into(const CcGraph *g, const CcPlan *plan, CcBinding *b, const CcArgIn *arg,
             Py_DECREF(out);
             return NULL;
         }
-        arg_of(a, &result[k]);
+        front_arg_of(a, &result[k]);
         PyTuple_SET_ITEM(out, k, a);
     }
     if (!rt_plan_run(plan, arg, result, b, &opt, &faults, &st)) {

@@ -286,7 +286,7 @@ items_of(Recorder *r, PyObject *seq, TapeRef ref, TapeRef *item)
     if (!exact) {
         return dict_items_of(r, seq, ref, item);
     }
-    if ( n > (Py_ssize_t)r->opt.unroll || (v != NULL && v->nfields != (uint32_t)n)) {
+    if (n > (Py_ssize_t)r->opt.unroll || (v != NULL && v->nfields != (uint32_t)n)) {
         return -1;
     }
     if (v == NULL) {

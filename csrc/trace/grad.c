@@ -9,6 +9,7 @@
 #include "../base/mem.h"
 #include "../base/vec.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { GRAD_MAX_LEAVES = 200, GRAD_MAX_INPUTS = 250 };
@@ -418,11 +419,9 @@ rec_grad_abandon(Recorder *r)
     RecGrad *gr = r->grad;
     RecCall c = gr->call;
     char why[sizeof(r->stop_detail)];
-    PyObject *res, *kwnames = Py_XNewRef(gr->kwnames);
-    TapeRef out;
+    PyObject *kwnames = Py_XNewRef(gr->kwnames);
 
-    memcpy(why, PyErr_Occurred() ? "an exception" : r->stop_detail, PyErr_Occurred() ? 13
-                                                                               : sizeof(why));
+    snprintf(why, sizeof(why), "%s", PyErr_Occurred() ? "an exception" : r->stop_detail);
     PyErr_Clear();
     drop_frames(r, gr->nframes);
     if (!r->broken) {
@@ -434,15 +433,8 @@ rec_grad_abandon(Recorder *r)
     py_frame_set_running(rec_top(r)->live.f, rec_top(r)->unit);
     c.kwnames = kwnames;
     RecStatus st = rec_break(r, CC_REASON_GRADIENT, "%.70s", why);
-    if (st == REC_OK && c.nstar > 0) {
-        st = rec_residual(r, DO_CALLEX, 0, c.star_real, c.star_ref, c.nstar, NULL, c.pop, 0, &res,
-                          &out);
-    } else if (st == REC_OK) {
-        st = rec_residual(r, DO_CALL, 0, c.real, c.ref, (uint32_t)c.n + 1, c.kwnames, c.pop, 0,
-                          &res, &out);
-    }
     if (st == REC_OK) {
-        rec_replace_steal(r, c.pop, res, out);
+        st = rec_call_residual(r, &c);
     }
     Py_XDECREF(kwnames);
     return st;
@@ -452,7 +444,7 @@ rec_grad_abandon(Recorder *r)
 
 typedef struct {
     Recorder *r;
-    uint32_t *slot;                     /* by register: number + 1 in the Backward; 0 = none yet */
+    uint32_t *slot, *step;              /* by register: number + 1 as an input, as an operation */
     uint8_t *dep;                       /* by register: depends on a leaf */
     TapeRef input[GRAD_MAX_INPUTS];     /* leaves, then what else comes from outside */
     uint32_t ninputs;
@@ -489,11 +481,8 @@ depends(const Path *p, TapeRef ref, int depth)
     return false;
 }
 
-/* Inputs are numbered when all operations are known, so slots of operations are marked apart. */
-enum { PATH_OP = 0x8000 };
-
 static bool
-path_slot(Path *p, uint32_t reg)
+path_input(Path *p, uint32_t reg)
 {
     if (p->slot[reg] != 0) {
         return true;
@@ -506,8 +495,17 @@ path_slot(Path *p, uint32_t reg)
     return true;
 }
 
-/* ("slot", i), ("const", object) or (kind of container, operands): new reference; NULL = not
- * possible. */
+/* A register as ("input", i) or ("result", i). */
+static PyObject *
+register_part(Path *p, uint32_t reg)
+{
+    if (p->step[reg] != 0) {
+        return Py_BuildValue("(sI)", "result", p->step[reg] - 1);
+    }
+    return path_input(p, reg) ? Py_BuildValue("(sI)", "input", p->slot[reg] - 1) : NULL;
+}
+
+/* That, ("const", object) or (kind of container, operands): new reference; NULL = not possible. */
 static PyObject *
 operand_part(Path *p, TapeRef ref, int depth)
 {
@@ -520,7 +518,7 @@ operand_part(Path *p, TapeRef ref, int depth)
     case TAPE_CONST:
         return Py_BuildValue("(sO)", "const", t->konst[i]);
     case TAPE_REG:
-        return path_slot(p, i) ? Py_BuildValue("(sI)", "slot", p->slot[i] - 1) : NULL;
+        return register_part(p, i);
     case TAPE_VIRT:
         break;
     default:
@@ -562,7 +560,7 @@ path_op(Path *p, const TapeIns *in)
     bool ok = row != NULL && PyList_Append(p->list, row) == 0 && CC_GROW(p->op, p->nops, p->cap, 1);
     if (ok) {
         p->op[p->nops++] = in->dst - 1;
-        p->slot[in->dst - 1] = PATH_OP + p->nops;
+        p->step[in->dst - 1] = p->nops;
         p->dep[in->dst - 1] = 1;
     }
     Py_XDECREF(row);
@@ -623,42 +621,16 @@ path_rows(Path *p)
     return true;
 }
 
-/* Slots of operations come behind the inputs. */
-static bool
-path_renumber(const Path *p, PyObject *parts)
-{
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(parts); i++) {
-        PyObject *part = PyList_GET_ITEM(parts, i), *value = PyTuple_GET_ITEM(part, 1);
-        const char *kind = PyUnicode_AsUTF8(PyTuple_GET_ITEM(part, 0));
-        if (kind == NULL) {
-            return false;
-        }
-        if (PyList_CheckExact(value) && strcmp(kind, "const") != 0) {
-            if (!path_renumber(p, value)) {
-                return false;
-            }
-        } else if (strcmp(kind, "slot") == 0) {
-            unsigned long at = PyLong_AsUnsignedLong(value);
-            PyObject *to = at < PATH_OP
-                               ? Py_NewRef(part)
-                               : Py_BuildValue("(sk)", "slot", at - PATH_OP + p->ninputs);
-            if (to == NULL || PyList_SetItem(parts, i, to) < 0) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
 static bool
 path_find(Path *p, TapeRef loss)
 {
     Recorder *r = p->r;
 
     p->slot = cc_calloc(r->t->nreg + 1, sizeof(*p->slot));
+    p->step = cc_calloc(r->t->nreg + 1, sizeof(*p->step));
     p->dep = cc_calloc(r->t->nreg + 1, 1);
     p->list = PyList_New(0);
-    if (p->slot == NULL || p->dep == NULL || p->list == NULL) {
+    if (p->slot == NULL || p->step == NULL || p->dep == NULL || p->list == NULL) {
         return path_no(p, "no memory");
     }
     for (uint32_t i = 0; i < r->grad->nleaves; i++) {
@@ -673,11 +645,6 @@ path_find(Path *p, TapeRef loss)
     if (TAPE_KIND(loss) != TAPE_REG || !p->dep[TAPE_INDEX(loss)]) {
         return path_no(p, "a loss that depends on nothing");
     }
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(p->list); i++) {
-        if (!path_renumber(p, PyTuple_GET_ITEM(PyList_GET_ITEM(p->list, i), 2))) {
-            return path_no(p, "no memory");
-        }
-    }
     return true;
 }
 
@@ -685,6 +652,7 @@ static void
 path_fini(Path *p)
 {
     cc_free(p->slot);
+    cc_free(p->step);
     cc_free(p->dep);
     cc_free(p->op);
     Py_XDECREF(p->list);
@@ -717,13 +685,15 @@ note_grad(Path *p, TapeRef loss)
 }
 
 static PyObject *
-make_backward(const Path *p, TapeRef loss)
+make_backward(Path *p, TapeRef loss)
 {
-    uint32_t slot = p->slot[TAPE_INDEX(loss)] - 1;
+    PyObject *part = register_part(p, TAPE_INDEX(loss));
+    PyObject *made = part == NULL ? NULL
+                   : PyObject_CallFunction(hook(p->r, HOOK_BACKWARD), "OOI", p->list, part,
+                                           p->r->grad->nleaves);
 
-    slot = slot < PATH_OP ? slot : slot - PATH_OP + p->ninputs;
-    return PyObject_CallFunction(hook(p->r, HOOK_BACKWARD), "OII", p->list, slot,
-                                 p->r->grad->nleaves);
+    Py_XDECREF(part);
+    return made;
 }
 
 /* Runs the Backward on what the registers hold: the tuple of gradients and its register. */

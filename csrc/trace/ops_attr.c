@@ -264,19 +264,30 @@ attr_of_type(Recorder *r, PyObject *name, bool method)
     return st;
 }
 
-static RecStatus
-attr_of_module(Recorder *r, PyObject *name, bool method)
+/* What a module holds under a name, a new reference; NULL = it is not simply that. */
+static PyObject *
+load_of_module(Recorder *r, PyObject *mod, TapeRef ref, PyObject *name, TapeRef *out)
 {
-    PyObject *mod = rec_real(r, 0);
     PyObject *v = PyDict_GetItemWithError(PyModule_GetDict(mod), name);
 
     if (v == NULL || _PyType_Lookup(&PyModule_Type, name) != NULL) {
         PyErr_Clear();
-        return attr_residual(r, name, method);
+        return NULL;
     }
     Py_INCREF(v);
-    TapeRef out =
-        rec_load(r, TAPE_LDMOD, 0, rec_peek(r, 0), TAPE_NULL, TAPE_INDEX(rec_const(r, name)), v);
+    *out = rec_load(r, TAPE_LDMOD, 0, ref, TAPE_NULL, TAPE_INDEX(rec_const(r, name)), v);
+    return v;
+}
+
+static RecStatus
+attr_of_module(Recorder *r, PyObject *name, bool method)
+{
+    TapeRef out;
+    PyObject *v = load_of_module(r, rec_real(r, 0), rec_peek(r, 0), name, &out);
+
+    if (v == NULL) {
+        return attr_residual(r, name, method);
+    }
     put_attr_steal(r, v, out, method);
     return REC_OK;
 }
@@ -309,14 +320,8 @@ rec_attr_look(Recorder *r, PyObject *obj, TapeRef ref, PyObject *name, PyObject 
     RecVirt *v = rec_virt_of(r, ref);
 
     if (PyModule_CheckExact(obj) && TAPE_KIND(ref) == TAPE_CONST) {
-        *real = PyDict_GetItemWithError(PyModule_GetDict(obj), name);
-        if (*real == NULL || _PyType_Lookup(&PyModule_Type, name) != NULL) {
-            PyErr_Clear();
-            return REC_ATTR_UNKNOWN;
-        }
-        Py_INCREF(*real);
-        *out = rec_load(r, TAPE_LDMOD, 0, ref, TAPE_NULL, TAPE_INDEX(rec_const(r, name)), *real);
-        return REC_ATTR_FOUND;
+        *real = load_of_module(r, obj, ref, name, out);
+        return *real == NULL ? REC_ATTR_UNKNOWN : REC_ATTR_FOUND;
     }
     if ((v != NULL && v->kind != VIRT_OBJECT) || PyModule_Check(obj) || PyType_Check(obj)
             || !(tp->tp_flags & Py_TPFLAGS_HEAPTYPE) || !finds_generically(tp)) {

@@ -375,11 +375,29 @@ makes_exception(PyObject *callable)
     return true;
 }
 
-static RecStatus
-call_residual(Recorder *r, RecCall *c)
+RecStatus
+rec_call_residual(Recorder *r, const RecCall *c)
 {
     PyObject *res;
     TapeRef out;
+    RecStatus st;
+
+    if (c->nstar > 0) {                 /* unknown code may keep the very tuple it is called with */
+        st = rec_residual(r, DO_CALLEX, 0, c->star_real, c->star_ref, c->nstar, NULL, c->pop, 0,
+                          &res, &out);
+    } else {
+        st = rec_residual(r, DO_CALL, 0, c->real, c->ref, (uint32_t)c->n + 1, c->kwnames, c->pop, 0,
+                          &res, &out);
+    }
+    if (st == REC_OK) {
+        rec_replace_steal(r, c->pop, res, out);
+    }
+    return st;
+}
+
+static RecStatus
+call_residual(Recorder *r, RecCall *c)
+{
     CcReason why = r->opt.is_disabled(c->real[0]) ? CC_REASON_DISABLED
                  : r->nframes >= (int)r->opt.inline_depth && PyFunction_Check(c->real[0])
                      ? CC_REASON_INLINE_DEPTH
@@ -396,18 +414,7 @@ call_residual(Recorder *r, RecCall *c)
         name = "?";
     }
     RecStatus st = makes_exception(named) ? REC_OK : rec_break(r, why, "%.60s", name);
-    if (st == REC_OK &&
-        c->nstar > 0) { /* unknown code may keep the very tuple that it is called with */
-        st = rec_residual(r, DO_CALLEX, 0, c->star_real, c->star_ref, c->nstar, NULL, c->pop, 0,
-                          &res, &out);
-    } else if (st == REC_OK) {
-        st = rec_residual(r, DO_CALL, 0, c->real, c->ref, (uint32_t)c->n + 1, c->kwnames, c->pop, 0,
-                          &res, &out);
-    }
-    if (st == REC_OK) {
-        rec_replace_steal(r, c->pop, res, out);
-    }
-    return st;
+    return st == REC_OK ? rec_call_residual(r, c) : st;
 }
 
 /* A function of ours that runs whole: what is no array decides which kernel it is. */
@@ -672,15 +679,6 @@ rec_op_call_function_ex(Recorder *r, int oparg)
         Py_XDECREF(names);
         return st;
     }
-    PyObject *res;
-    TapeRef out;
     RecStatus st = rec_break(r, CC_REASON_UNKNOWN_CALL, "star arguments");
-    if (st == REC_OK) {
-        st = rec_residual(r, DO_CALLEX, 0, c.star_real, c.star_ref, c.nstar, NULL, c.pop, 0, &res,
-                          &out);
-    }
-    if (st == REC_OK) {
-        rec_replace_steal(r, c.pop, res, out);
-    }
-    return st;
+    return st == REC_OK ? rec_call_residual(r, &c) : st;
 }

@@ -388,6 +388,7 @@ RecStatus rec_operate(Recorder *r, CallKind kind, uint32_t oparg, PyObject *cons
 /* ops_call.c, for grad.c: method and object calls as those of functions; a frame for an inlined
  * function (1 done, 0 not possible, -1 an exception) that leaves `pop` operands. */
 void rec_call_resolve(Recorder *r, RecCall *c);
+RecStatus rec_call_residual(Recorder *r, const RecCall *c);      /* its result replaces the operands */
 bool rec_call_may_inline(Recorder *r, const RecCall *c);
 int rec_call_push(Recorder *r, const RecCall *c, int pop, FrameCont cont);
 void rec_call_insert(RecCall *c, PyObject *self, TapeRef ref);  /* in front of the arguments */

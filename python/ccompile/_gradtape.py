@@ -29,6 +29,9 @@ from ._grad import Grad, ValueAndGrad
 Tree = int | dict[Any, Any] | list[Any] | tuple[Any, ...]
 
 
+Operand = tuple[str, Any]  # of an operation of the tape; see Backward
+
+
 class Plan(NamedTuple):
     """One call; `opened` and `trees` are parallel to `numbers`."""
 
@@ -159,13 +162,14 @@ _KINDS: dict[str, Callable[[int], Callable[..., Any]]] = {
 class Backward:
     """The gradients of a recorded loss, as an operation on arrays.
 
-    ops: (kind, oparg, operands, names of the last ones) in order. An operand is ("slot", i),
-        ("const", object), or ("tuple" | "list" | "slice", operands); slots are the inputs, then the
-        results of the ops.
-    loss: slot of the loss. nleaves: how many inputs, from the first, are differentiated.
+    ops: (kind, oparg, operands, names of the last ones) in order. An operand is ("input", i),
+        ("result", i) of an earlier op, ("const", object), or ("tuple" | "list" | "slice",
+        operands).
+    loss: the operand that is the loss. nleaves: how many inputs, from the first, are
+        differentiated.
     """
 
-    def __init__(self, ops: list[Any], loss: int, nleaves: int) -> None:
+    def __init__(self, ops: list[Any], loss: Operand, nleaves: int) -> None:
         self._ops = [(_KINDS[kind](oparg), operands, names) for kind, oparg, operands, names in ops]
         self._loss = loss
         self._nleaves = nleaves
@@ -173,22 +177,22 @@ class Backward:
     def __call__(self, *inputs: Any) -> tuple[np.ndarray, ...]:
         """One array per leaf, of its shape and dtype, in C order."""
         leaves = [leaf(x) for x in inputs[:self._nleaves]]
-        slots: list[Any] = [*leaves, *inputs[self._nleaves:]]
+        known: dict[str, list[Any]] = {"input": [*leaves, *inputs[self._nleaves:]], "result": []}
         for fn, operands, names in self._ops:
-            values = [_operand(x, slots) for x in operands]
+            values = [_value(x, known) for x in operands]
             split = len(values) - len(names)
             named = dict(zip(names, values[split:], strict=True))
-            slots.append(fn(*values[:split], **named))
-        return tuple(backward(slots[self._loss], leaves))
+            known["result"].append(fn(*values[:split], **named))
+        return tuple(backward(_value(self._loss, known), leaves))
 
 
-def _operand(part: tuple[str, Any], slots: list[Any]) -> Any:
-    kind, value = part
-    if kind == "slot":
-        return slots[value]
+def _value(operand: Operand, known: dict[str, list[Any]]) -> Any:
+    kind, what = operand
+    if kind in known:
+        return known[kind][what]
     if kind == "const":
-        return value
-    items = [_operand(x, slots) for x in value]
+        return what
+    items = [_value(x, known) for x in what]
     return slice(*items) if kind == "slice" else tuple(items) if kind == "tuple" else items
 
 
