@@ -356,6 +356,13 @@ fuse_output_of(const CcGraph *g, CcRef r)
     return -1;
 }
 
+/* What the readers of a value ask for. */
+enum {
+    SEEN_MEMORY = 1,                    /* another group reads it, or an output shows it */
+    SEEN_LOOP = 2,                      /* its own loop reads it, and so computes it: the reader is
+                                           stored, or read in turn */
+};
+
 /* Mark in `seen` what a reader of r outside of `group` needs from memory. */
 static void
 fuse_mark(const Fuse *f, CcRef r, int32_t group, uint8_t *seen)
@@ -373,7 +380,9 @@ fuse_mark(const Fuse *f, CcRef r, int32_t group, uint8_t *seen)
     } else if (f->s->group_of[root] >= 0
                && (f->s->group_of[root] != group || cc_info(g, root)->cls != CC_CLASS_EW
                    || root != r)) {
-        seen[root] = 1;
+        seen[root] |= SEEN_MEMORY;
+    } else if (f->s->group_of[root] >= 0) {
+        seen[root] |= SEEN_LOOP;
     }
 }
 
@@ -410,8 +419,8 @@ fuse_place_values(Fuse *f, const uint8_t *seen)
             continue;
         }
         bool loop = s->group[group].kind == CC_GROUP_LOOP;
-        bool unread = g->node[r].flags & CC_NODE_FAULT;
-        if (out >= 0 || seen[r] || !loop) {
+        bool unread = g->node[r].flags & CC_NODE_FAULT && !(seen[r] & SEEN_LOOP);
+        if (out >= 0 || seen[r] & SEEN_MEMORY || !loop) {
             if (!fuse_add_buffer(f, r, out, (uint32_t)group)) {
                 return false;
             }
@@ -525,7 +534,7 @@ fuse_run(Fuse *f)
             if (pass_fuse_is_inline(g, root)) {
                 fuse_mark(f, root, (int32_t)k, seen);
             } else if (f->s->group_of[root] >= 0) {
-                seen[root] = 1;
+                seen[root] |= SEEN_MEMORY;
             }
         }
     }
