@@ -82,7 +82,7 @@ extern const CcOpInfo cc_op_info[CC_OP__COUNT];
 
 typedef enum {
     CC_DT_GIVEN, CC_DT_SAME, CC_DT_NUM, CC_DT_FLOAT, CC_DT_BITS, CC_DT_INT, CC_DT_BOOL, CC_DT_FBOOL,
-    CC_DT_COND, CC_DT_ARG, CC_DT_CAST, CC_DT_INDEX, CC_DT_POOLDX, CC_DT_EXT
+    CC_DT_COND, CC_DT_ARG, CC_DT_CAST, CC_DT_INDEX, CC_DT_EXT
 } CcDtypeRule;
 
 typedef enum {

@@ -120,7 +120,7 @@ infer_dtype(const Infer *in)
         if (rule == CC_DT_COND && i == 0) {
             want = CC_DTYPE_BOOL;
         }
-        if ((rule == CC_DT_INDEX || rule == CC_DT_POOLDX) && i == 1) {
+        if (rule == CC_DT_INDEX && i == 1) {
             want = CC_DTYPE_I64;
         }
         if (arg_node(in, i)->dtype != want) {
@@ -596,15 +596,16 @@ shape_conv2d(const Infer *in)
     return true;
 }
 
+/* The windows over operand `x`: its shape, but for the two last dims of the output. */
 static bool
-shape_maxpool2d(const Infer *in)
+shape_windows(const Infer *in, unsigned x)
 {
     const int64_t *at = in->spec->attr;
 
-    if (arg_node(in, 0)->ndim != 4) {
+    if (arg_node(in, x)->ndim != 4) {
         return misfit(in, "operand is 4-d");
     }
-    if (!cc_dtype_is_float((CcDtype)arg_node(in, 0)->dtype)) {
+    if (!cc_dtype_is_float((CcDtype)arg_node(in, x)->dtype)) {
         return misfit(in, "operand is no float");
     }
     for (int i = 0; i < 8; i++) {
@@ -612,12 +613,12 @@ shape_maxpool2d(const Infer *in)
             return misfit(in, "bad window, stride or pad");
         }
     }
-    shape_of_arg(in, 0);
+    shape_of_arg(in, x);
     for (uint32_t i = 0; i < 2; i++) {
         if (at[4 + 2 * i] >= at[i] || at[5 + 2 * i] >= at[i]) {
             return misfit(in, "a window may lie in the padding");
         }
-        in->out->dim[2 + i] = window_count(in, arg_dim(in, 0, 2 + i), constant(in, at[i]),
+        in->out->dim[2 + i] = window_count(in, arg_dim(in, x, 2 + i), constant(in, at[i]),
                                            at[4 + 2 * i] + at[5 + 2 * i], 1, at[2 + i]);
         if (in->out->dim[2 + i] == 0) {
             return false;
@@ -629,14 +630,19 @@ shape_maxpool2d(const Infer *in)
 static bool
 shape_pool_dx(const Infer *in)
 {
-    if (arg_node(in, 0)->ndim != 4 || in->spec->ndim != 4) {
-        return misfit(in, "operands and result are 4-d");
-    }
-    if (!need_same_shape(in, 0, 1) || !shape_given(in)) {
+    if (!shape_windows(in, 1)) {
         return false;
     }
-    return need_eq(in, arg_dim(in, 0, 0), in->out->dim[0], "batch differs")
-        && need_eq(in, arg_dim(in, 0, 1), in->out->dim[1], "channels differ") && shape_given(in);
+    if (arg_node(in, 0)->ndim != 4) {
+        return misfit(in, "operand is 4-d");
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        if (!need_eq(in, arg_dim(in, 0, i), in->out->dim[i], "the gradient has another shape")) {
+            return false;
+        }
+    }
+    shape_of_arg(in, 1);
+    return true;
 }
 
 /* -- One node ------------------------------------------------------------------ */
@@ -680,7 +686,7 @@ infer_shape(const Infer *in)
     case CC_SH_CONV2D_DW:
         return shape_conv2d(in);
     case CC_SH_MAXPOOL2D:
-        return shape_maxpool2d(in);
+        return shape_windows(in, 0);
     case CC_SH_POOL_DX:
         return shape_pool_dx(in);
     case CC_SH_EXTERN:

@@ -130,16 +130,16 @@ int64_t kern_conv_out(int64_t size, int64_t kernel, int64_t stride, int64_t dil,
 /* -- Max-pooling ---------------------------------------------------------------------- */
 
 /* x[n][c][h][w] -> y[n][c][oh][ow]. The first maximum of a window in row order wins; a NaN wins
- * over everything and the last NaN over earlier ones, as in torch. Padding never wins. Either
- * index output may be NULL: `index` holds h * width + w in the input plane (contiguous
- * n c oh ow), `mask` the position kh * KW + kw in the window (windows of at most 256). */
+ * over everything and the last NaN over earlier ones, as in torch. Padding never wins. `index`
+ * (contiguous n c oh ow) gets h * width + w in the input plane. The gradient reads x, takes y for
+ * y's gradient and writes dx. */
 typedef struct {
     int64_t n, c, h, w, oh, ow;
     int64_t kh, kw, stride_h, stride_w, pad_h, pad_w, dil_h, dil_w;
-    int64_t xs[4], ys[4];
-    void *x, *y;                        /* backward: x = dx (written), y = dy (read) */
-    int64_t *index;
-    uint8_t *mask;
+    int64_t xs[4], ys[4], dxs[4];
+    const void *x;
+    void *y, *dx;                       /* dx: gradient only; y is read there */
+    int64_t *index;                     /* forward only; NULL = not wanted */
 } KernPool;
 
 /* -- The table of one ISA level ------------------------------------------------------- */
@@ -150,7 +150,7 @@ typedef struct {
     void (*conv_dx)(KernConv *c, KernPlan *plan);
     void (*conv_dw)(KernConv *c, KernPlan *plan);
     void (*pool)(const KernPool *p, KernPlan *plan);
-    void (*pool_dx)(const KernPool *p, KernPlan *plan); /* needs index or mask */
+    void (*pool_dx)(const KernPool *p, KernPlan *plan);
 } KernFloat;
 
 typedef enum { KERN_LEVEL_BASE, KERN_LEVEL_V3, KERN_LEVEL_V4, KERN_LEVEL__COUNT } KernLevel;

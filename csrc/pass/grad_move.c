@@ -250,29 +250,41 @@ pass_vjp_conv2d_dw(Grad *gr, CcRef r, CcRef adj)
             || grad_add(gr, r, 1, conv_like(gr, CC_OP_CONV2D_DX, r, dy, adj, x)));
 }
 
+/* A node of the windows of r: `op` of those operands. */
+static CcRef
+pool_like(Grad *gr, CcRef r, CcOp op, const CcRef *arg, uint16_t narg)
+{
+    int64_t attr[8];
+    CcSpec spec = {.op = op, .narg = narg, .arg = arg, .nattr = 8, .attr = attr};
+
+    memcpy(attr, cc_attrs(gr->g, r), sizeof(attr));
+    return cc_build(gr->g, &spec, gr->st);
+}
+
 bool
 pass_vjp_maxpool2d(Grad *gr, CcRef r, CcRef adj)
 {
-    CcGraph *g = gr->g;
-    CcRef x = cc_arg(g, r, 0);
-    int64_t attr[8];
-    CcDim dim[CC_MAX_NDIM];
-    CcSpec find = {.op = CC_OP_MAXPOOL2D_ARG, .narg = 1, .arg = &x, .nattr = 8, .attr = attr};
+    CcRef arg[2] = {adj, cc_arg(gr->g, r, 0)};
 
-    memcpy(attr, cc_attrs(g, r), sizeof(attr));
-    CcRef arg[2] = {adj, cc_build(g, &find, gr->st)};
-    CcSpec back = {.op = CC_OP_MAXPOOL2D_DX, .narg = 2, .arg = arg, .shape = dim};
-    back.ndim = grad_shape(gr, x, dim);
-    return grad_add(gr, r, 0, cc_build(g, &back, gr->st));
+    return grad_add(gr, r, 0, pool_like(gr, r, CC_OP_MAXPOOL2D_DX, arg, 2));
 }
 
-/* The element of adj at each place: all planes flat, places offset by their plane. */
+/* The element of adj at each place: all planes flat, places offset by their plane. Nothing for x:
+ * the places stay where they are. */
 bool
 pass_vjp_maxpool2d_dx(Grad *gr, CcRef r, CcRef adj)
 {
     CcGraph *g = gr->g;
-    CcRef place = cc_arg(g, r, 1);
+    CcRef x = cc_arg(g, r, 1), place;
     CcDim dim[4], one = cc_dim_const(g, 1, gr->st);
+
+    if (!grad_wants(gr, r, 0)) {
+        return true;
+    }
+    place = pool_like(gr, r, CC_OP_MAXPOOL2D_ARG, &x, 1);
+    if (place == 0) {
+        return false;
+    }
 
     grad_shape(gr, r, dim);
     CcDim planes = cc_dim_make(g, CC_DIM_MUL, dim[0], dim[1], gr->st);

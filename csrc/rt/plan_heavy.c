@@ -242,77 +242,72 @@ run_conv(PlanRun *run, CcRef r, const CcView *out)
     return heavy_run(run, &plan, &c, &c.shared);
 }
 
-/* The kernel makes the maxima in any case and wants a packed index; what nobody asked for goes to
- * the work memory. */
+/* What all three operations on a window share; `y` has the output's sizes. */
+static KernPool
+pool_of(const int64_t *attr, const CcView *x, const CcView *y)
+{
+    KernPool k = {.n = x->dim[0], .c = x->dim[1], .h = x->dim[2], .w = x->dim[3],
+                  .oh = y->dim[2], .ow = y->dim[3], .kh = attr[0], .kw = attr[1],
+                  .stride_h = attr[2], .stride_w = attr[3], .pad_h = attr[4], .pad_w = attr[6],
+                  .dil_h = 1, .dil_w = 1, .x = x->data, .y = y->data};
+
+    heavy_strides(x, k.xs);
+    heavy_strides(y, k.ys);
+    return k;
+}
+
 static bool
 run_pool(PlanRun *run, CcRef r, const CcView *out)
 {
-    const int64_t *attr = cc_attrs(run->g, r);
-    bool arg = run->g->node[r].op == CC_OP_MAXPOOL2D_ARG;
-    bool direct = rt_view_packed(out);
-    CcView x, y = *out;
+    CcView x;
+    KernPlan plan;
+
+    if (!rt_plan_view(run, cc_arg(run->g, r, 0), &x)) {
+        return false;
+    }
+    KernPool k = pool_of(cc_attrs(run->g, r), &x, out);
+    heavy_table(x.dtype)->pool(&k, &plan);
+    return rt_plan_phases(run, plan.phase, plan.nphase, &k);
+}
+
+/* The kernel makes the maxima in any case and wants a packed index: both go to the work memory. */
+static bool
+run_pool_arg(PlanRun *run, CcRef r, const CcView *out)
+{
+    CcView x, y = *out, index = *out;
     KernPlan plan;
     char *work = NULL;
 
     if (!rt_plan_view(run, cc_arg(run->g, r, 0), &x)) {
         return false;
     }
-    if (arg) {
-        y.size = x.size;
-        rt_view_pack(&y);
-        if (!rt_plan_work(run, rt_view_count(&y) * (x.size + 8) + 8, &work)) {
-            return false;
-        }
-        y.data = work + rt_view_count(&y) * 8;
-    }
-    KernPool k = {.n = x.dim[0], .c = x.dim[1], .h = x.dim[2], .w = x.dim[3], .oh = y.dim[2],
-                  .ow = y.dim[3], .kh = attr[0], .kw = attr[1], .stride_h = attr[2],
-                  .stride_w = attr[3], .pad_h = attr[4], .pad_w = attr[6], .dil_h = 1, .dil_w = 1,
-                  .x = x.data, .y = y.data,
-                  .index = arg ? (int64_t *)(void *)(direct ? out->data : work) : NULL};
-    heavy_strides(&x, k.xs);
-    heavy_strides(&y, k.ys);
-    heavy_table(x.dtype)->pool(&k, &plan);
-    if (!rt_plan_phases(run, plan.phase, plan.nphase, &k)) {
+    y.size = x.size;
+    rt_view_pack(&y);
+    rt_view_pack(&index);
+    if (!rt_plan_work(run, rt_view_count(&y) * (x.size + 8) + 8, &work)) {
         return false;
     }
-    if (arg && !direct) {
-        CcView from = *out;
-        from.data = work;
-        rt_view_pack(&from);
-        return move_copy(run, out, &from, false);
-    }
-    return true;
+    index.data = work;
+    y.data = work + rt_view_count(&y) * 8;
+    KernPool k = pool_of(cc_attrs(run->g, r), &x, &y);
+    k.index = (int64_t *)(void *)work;
+    heavy_table(x.dtype)->pool(&k, &plan);
+    return rt_plan_phases(run, plan.phase, plan.nphase, &k) && move_copy(run, out, &index, false);
 }
 
 static bool
 run_pool_dx(PlanRun *run, CcRef r, const CcView *out)
 {
-    CcView dy, index, packed;
+    CcView dy, x;
     KernPlan plan;
-    char *work = NULL;
 
     if (!rt_plan_view(run, cc_arg(run->g, r, 0), &dy)
-        || !rt_plan_view(run, cc_arg(run->g, r, 1), &index)) {
+        || !rt_plan_view(run, cc_arg(run->g, r, 1), &x)) {
         return false;
     }
-    packed = index;
-    if (!rt_view_packed(&index)) {
-        if (!rt_plan_work(run, rt_view_count(&index) * 8 + 8, &work)) {
-            return false;
-        }
-        packed.data = work;
-        rt_view_pack(&packed);
-        if (!move_copy(run, &packed, &index, false)) {
-            return false;
-        }
-    }
-    KernPool k = {.n = out->dim[0], .c = out->dim[1], .h = out->dim[2], .w = out->dim[3],
-                  .oh = dy.dim[2], .ow = dy.dim[3], .kh = 1, .kw = 1, .stride_h = 1, .stride_w = 1,
-                  .dil_h = 1, .dil_w = 1, .x = out->data, .y = dy.data,
-                  .index = (int64_t *)(void *)packed.data};
-    heavy_strides(out, k.xs);
-    heavy_strides(&dy, k.ys);
+    KernPool k = pool_of(cc_attrs(run->g, r), &x, &dy);
+    k.dx = out->data;
+    heavy_strides(out, k.dxs);
     heavy_table(out->dtype)->pool_dx(&k, &plan);
     return rt_plan_phases(run, plan.phase, plan.nphase, &k);
 }
@@ -384,8 +379,9 @@ rt_plan_run_other(PlanRun *run, uint32_t group)
     case CC_OP_CONV2D_DW:
         return run_conv(run, r, &out);
     case CC_OP_MAXPOOL2D:
-    case CC_OP_MAXPOOL2D_ARG:
         return run_pool(run, r, &out);
+    case CC_OP_MAXPOOL2D_ARG:
+        return run_pool_arg(run, r, &out);
     case CC_OP_MAXPOOL2D_DX:
         return run_pool_dx(run, r, &out);
     default:

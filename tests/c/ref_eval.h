@@ -560,14 +560,18 @@ ref_maxpool(int op, const int64_t *at, RefArray *out, const RefArray *x)
 }
 
 static inline void
-ref_maxpool_dx(RefArray *out, const RefArray *dy, const RefArray *arg)
+ref_maxpool_dx(const int64_t *at, RefArray *out, const RefArray *dy, const RefArray *x)
 {
     int64_t plane = dy->dim[2] * dy->dim[3], cells = out->dim[2] * out->dim[3];
+    RefArray place = *dy;
 
+    place.e = malloc((size_t)(dy->n + 1) * sizeof(*place.e));
+    ref_maxpool(CC_OP_MAXPOOL2D_ARG, at, &place, x);
     for (int64_t i = 0; i < dy->n; i++) {
-        int64_t to = i / plane * cells + (int64_t)arg->e[i];
+        int64_t to = i / plane * cells + (int64_t)place.e[i];
         ref_set(out, to, ref_get(out, to) + ref_get(dy, i));
     }
+    free(place.e);
 }
 
 /* -- Whole graphs ------------------------------------------------------------ */
@@ -637,7 +641,7 @@ ref_node(const RefRun *run, CcRef r)
         ref_maxpool(nd->op, attr, out, in[0]);
         return true;
     case CC_OP_MAXPOOL2D_DX:
-        ref_maxpool_dx(out, in[0], in[1]);
+        ref_maxpool_dx(attr, out, in[0], in[1]);
         return true;
     case CC_OP_GELU:
         ref_ew(nd, out, in);

@@ -67,8 +67,8 @@ static const Case cases[] = {
     {"%1 = PARAM f64[n1,6,2,7]\n%2 = PARAM f64[n1,4,5,6]\n"
      "%3 = CONV2D_DW" CONV " f64[6,2,3,2] %1 %2", -1, 1, 0, 0},
     {"%1 = PARAM f64[n1,2,5,n4]\n%2 = MAXPOOL2D[k=3,2 stride=2,1 pad=1,1,0,1] %1", -1, 1, 0, 0},
-    {"%1 = PARAM f64[n1,n2,2,2]\n%2 = PARAM i64[n1,n2,2,2]\n"
-     "%3 = MAXPOOL2D_DX f64[n1,n2,3,4] %1 %2", -1, 1, 0, 11},
+    {"%1 = PARAM f64[n1,n2,2,3]\n%2 = PARAM f64[n1,n2,4,5]\n"
+     "%3 = MAXPOOL2D_DX[k=2,2 stride=2,2 pad=0,0,1,0] %1 %2", -1, 1, 0, 0},
     /* a small network: every path joins */
     {"%1 = PARAM f64[n1,n2]\n%2 = PARAM f64[n2,n3]\n%3 = PARAM f64[n3]\n"
      "%4 = MATMUL[ta=0 tb=0] %1 %2\n%5 = BROADCAST f64[n1,n3] %3\n%6 = ADD %4 %5\n%7 = TANH %6\n"

@@ -421,7 +421,8 @@ test_pooling(void)
     T_CHECK(pr_open(&r, "%1 = PARAM[c] f64[n1,2,4,5]\n"
                         "%2 = MAXPOOL2D[k=2,2 stride=2,2 pad=0,0,1,0] f64[n1,2,2,3] %1\n"
                         "%3 = MAXPOOL2D_ARG[k=2,2 stride=2,2 pad=0,0,1,0] i64[n1,2,2,3] %1\n"
-                        "%4 = MAXPOOL2D_DX f64[n1,2,4,5] %2 %3\nout %2 %3 %4\n"));
+                        "%4 = MAXPOOL2D_DX[k=2,2 stride=2,2 pad=0,0,1,0] f64[n1,2,4,5] %2 %1\n"
+                        "out %2 %3 %4\n"));
     PrArray in = pr_array(8, 4, x);
     fill(&in, 40, 0, 1);
     T_CHECK(pr_call(&r, &in, NULL));
