@@ -118,7 +118,7 @@ static bool
 lower_conv2d(Lower *L, FrontValue *out)
 {
     TapeRef arg[7];
-    FrontValue x, w;
+    FrontValue x, w, bias;
     CcConv conv;
     int64_t pad[2], groups = 1;
 
@@ -132,11 +132,25 @@ lower_conv2d(Lower *L, FrontValue *out)
     conv.pad[0] = conv.pad[1] = pad[0];
     conv.pad[2] = conv.pad[3] = pad[1];
     conv.groups = groups;
-    CcRef r = cc_build_conv2d(L->g, x.ref, w.ref, &conv, &L->st);
-    if (!is_none(L, arg[2])) {
-        r = add_along(L, r, arg[2], 1);
+    bool biased = !is_none(L, arg[2]);
+    if (biased && (!float_array(L, arg[2], &bias) || bias.dtype != x.dtype
+                   || ndim_of(L, &bias) != 1)) {
+        return front_no(L, no_kernel);
     }
+    CcRef r = cc_build_conv2d(L->g, x.ref, w.ref, biased ? bias.ref : 0, &conv, &L->st);
     return front_give(L, r, LAYOUT_C, true, out);
+}
+
+/* The maximum of relus is the relu of the maximum, for NaN, zeros and the gradient at ties as well,
+ * and the window leaves fewer elements to do it on. */
+static CcRef
+pool_or_relu(Lower *L, CcRef x, const CcPool *pool)
+{
+    bool relu = L->g->node[x].op == CC_OP_RELU;
+    CcRef from = relu ? cc_arg(L->g, x, 0) : x;
+    CcRef most = cc_build_maxpool2d(L->g, CC_OP_MAXPOOL2D, from, pool, &L->st);
+
+    return relu && most != 0 ? cc_build_unary(L->g, CC_OP_RELU, most, &L->st) : most;
 }
 
 static bool
@@ -160,8 +174,7 @@ lower_max_pool2d(Lower *L, FrontValue *out)
     }
     pool.pad[0] = pool.pad[1] = pad[0];
     pool.pad[2] = pool.pad[3] = pad[1];
-    return front_give(L, cc_build_maxpool2d(L->g, CC_OP_MAXPOOL2D, x.ref, &pool, &L->st), LAYOUT_C,
-                      true, out);
+    return front_give(L, pool_or_relu(L, x.ref, &pool), LAYOUT_C, true, out);
 }
 
 static bool

@@ -455,12 +455,13 @@ cc_build_matmul(CcGraph *g, CcRef a, CcRef b, bool ta, bool tb, CcStatus *st)
 }
 
 CcRef
-cc_build_conv2d(CcGraph *g, CcRef x, CcRef w, const CcConv *conv, CcStatus *st)
+cc_build_conv2d(CcGraph *g, CcRef x, CcRef w, CcRef bias, const CcConv *conv, CcStatus *st)
 {
     int64_t attr[9];
-    CcRef arg[2] = {x, w};
-    CcSpec spec = {.op = CC_OP_CONV2D, .narg = 2, .arg = arg, .nattr = 9, .attr = attr};
+    CcRef arg[3] = {x, w, bias};
+    CcSpec spec = {.op = CC_OP_CONV2D, .nattr = 9, .arg = arg, .attr = attr};
 
+    spec.narg = bias != 0 ? 3 : 2;
     memcpy(attr, conv->stride, sizeof(conv->stride));
     memcpy(attr + 2, conv->pad, sizeof(conv->pad));
     memcpy(attr + 6, conv->dilation, sizeof(conv->dilation));

@@ -90,7 +90,8 @@ typedef struct {
 } CcPool;
 
 CcRef cc_build_matmul(CcGraph *g, CcRef a, CcRef b, bool ta, bool tb, CcStatus *st);
-CcRef cc_build_conv2d(CcGraph *g, CcRef x, CcRef w, const CcConv *conv, CcStatus *st);
+/* bias 0 = none */
+CcRef cc_build_conv2d(CcGraph *g, CcRef x, CcRef w, CcRef bias, const CcConv *conv, CcStatus *st);
 /* op MAXPOOL2D or MAXPOOL2D_ARG */
 CcRef cc_build_maxpool2d(CcGraph *g, CcOp op, CcRef x, const CcPool *pool, CcStatus *st);
 

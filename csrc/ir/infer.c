@@ -562,6 +562,14 @@ conv_agrees(const Infer *in, const CcDim *x, const CcDim *w, CcDim *y)
 }
 
 static bool
+shape_bias(const Infer *in)
+{
+    return arg_node(in, 2)->ndim != 1
+             ? misfit(in, "the bias is 1-d")
+             : need_eq(in, arg_dim(in, 2, 0), arg_dim(in, 1, 0), "one bias for each channel");
+}
+
+static bool
 shape_conv2d(const Infer *in)
 {
     CcDim dim[3][4] = {{0}};            /* what is known of x, w, y */
@@ -569,8 +577,14 @@ shape_conv2d(const Infer *in)
     int a = op == CC_OP_CONV2D ? 0 : 2, b = op == CC_OP_CONV2D_DW ? 0 : 1;
     int result = op == CC_OP_CONV2D ? 2 : op == CC_OP_CONV2D_DX ? 0 : 1;
 
+    if (in->spec->narg < 2 || in->spec->narg > 3) {
+        return misfit(in, "wrong number of operands");
+    }
     if (arg_node(in, 0)->ndim != 4 || arg_node(in, 1)->ndim != 4) {
         return misfit(in, "operands are 4-d");
+    }
+    if (in->spec->narg == 3 && !shape_bias(in)) {
+        return false;
     }
     if (op != CC_OP_CONV2D && (in->spec->ndim != 4 || !shape_given(in))) {
         return misfit(in, "the result is 4-d, its shape given");

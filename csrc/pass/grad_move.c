@@ -225,7 +225,9 @@ pass_vjp_conv2d(Grad *gr, CcRef r, CcRef adj)
     return (!grad_wants(gr, r, 0)
             || grad_add(gr, r, 0, conv_like(gr, CC_OP_CONV2D_DX, r, adj, w, x)))
         && (!grad_wants(gr, r, 1)
-            || grad_add(gr, r, 1, conv_like(gr, CC_OP_CONV2D_DW, r, adj, x, w)));
+            || grad_add(gr, r, 1, conv_like(gr, CC_OP_CONV2D_DW, r, adj, x, w)))
+        && (gr->g->node[r].narg < 3 || !grad_wants(gr, r, 2)
+            || grad_add(gr, r, 2, cc_build_reduce(gr->g, CC_OP_SUM, adj, 0xd, false, gr->st)));
 }
 
 bool

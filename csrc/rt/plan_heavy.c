@@ -213,7 +213,35 @@ run_matmul(PlanRun *run, CcRef r, const CcView *out)
     return true;
 }
 
-/* x, w, y of the operation `op`, in that order in v. */
+/* Have the kernel add the bias; one whose elements are not side by side is copied to the end of the
+ * work memory. */
+static bool
+conv_bias(PlanRun *run, CcRef bias, KernConv *c, KernPlan *plan)
+{
+    CcView v;
+
+    if (!rt_plan_view(run, bias, &v)) {
+        return false;
+    }
+    if (!rt_view_packed(&v)) {
+        CcView packed = v;
+        size_t end = (plan->shared + 63) / 64 * 64;
+        plan->shared = end + (size_t)(v.dim[0] * v.size);
+        if (!rt_plan_work(run, (int64_t)plan->shared, &packed.data)) {
+            return false;
+        }
+        packed.data += end;
+        rt_view_pack(&packed);
+        if (!move_copy(run, &packed, &v, false)) {
+            return false;
+        }
+        v = packed;
+    }
+    c->epi = KERN_EPI_BIAS;
+    c->bias = v.data;
+    return true;
+}
+
 static bool
 run_conv(PlanRun *run, CcRef r, const CcView *out)
 {
@@ -239,6 +267,9 @@ run_conv(PlanRun *run, CcRef r, const CcView *out)
     heavy_strides(&y, c.ys);
     const KernFloat *t = heavy_table(out->dtype);
     (op == CC_OP_CONV2D ? t->conv : op == CC_OP_CONV2D_DX ? t->conv_dx : t->conv_dw)(&c, &plan);
+    if (run->g->node[r].narg == 3 && !conv_bias(run, cc_arg(run->g, r, 2), &c, &plan)) {
+        return false;
+    }
     return heavy_run(run, &plan, &c, &c.shared);
 }
 

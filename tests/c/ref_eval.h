@@ -635,6 +635,9 @@ ref_node(const RefRun *run, CcRef r)
     case CC_OP_CONV2D_DX:
     case CC_OP_CONV2D_DW:
         ref_conv(nd->op, attr, out, in[0], in[1]);
+        for (int64_t s = 0, plane = out->dim[2] * out->dim[3]; nd->narg == 3 && s < out->n; s++) {
+            ref_set(out, s, ref_get(out, s) + ref_get(in[2], s / plane % out->dim[1]));
+        }
         return true;
     case CC_OP_MAXPOOL2D:
     case CC_OP_MAXPOOL2D_ARG:

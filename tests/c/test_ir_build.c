@@ -137,7 +137,7 @@ test_misfits(void)
         cc_build_gather(g, t.a, t.row, 0, st),
         cc_build_scatter(g, CC_OP_SCATTER, t.a, t.i, t.b, 2, st),
         cc_build_matmul(g, t.a, t.row, false, false, st),
-        cc_build_conv2d(g, t.a, t.b, &conv, st),
+        cc_build_conv2d(g, t.a, t.b, 0, &conv, st),
         cc_build_extern_get(g, t.a, 0, CC_DTYPE_F64, 0, NULL, st),
         cc_build_cast(g, t.a, CC_DTYPE_OPAQUE, st),
         cc_build_iota(g, t.row, t.row, five, st),

@@ -62,6 +62,8 @@ static const Case cases[] = {
     {"%1 = PARAM f64[n1,n2]\n%2 = PARAM f64[n3,n2]\n%3 = MATMUL[ta=0 tb=1] %1 %2", -2, 2, 0, 0},
     {"%1 = PARAM f64[n2,n1]\n%2 = PARAM f64[n3,n2]\n%3 = MATMUL[ta=1 tb=1] %1 %2", -2, 2, 0, 0},
     {"%1 = PARAM f64[n1,4,5,6]\n%2 = PARAM f64[6,2,3,2]\n%3 = CONV2D" CONV " %1 %2", -1, 1, 0, 0},
+    {"%1 = PARAM f64[n1,4,5,6]\n%2 = PARAM f64[6,2,3,2]\n%3 = PARAM f64[6]\n"
+     "%4 = CONV2D" CONV " %1 %2 %3", -1, 1, 0, 0},
     {"%1 = PARAM f64[n1,6,2,7]\n%2 = PARAM f64[6,2,3,2]\n"
      "%3 = CONV2D_DX" CONV " f64[n1,4,5,6] %1 %2", -1, 1, 0, 0},
     {"%1 = PARAM f64[n1,6,2,7]\n%2 = PARAM f64[n1,4,5,6]\n"

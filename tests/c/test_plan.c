@@ -412,6 +412,40 @@ test_convolution_and_its_gradients(void)
     pr_close(&r);
 }
 
+/* A bias side by side, and one read through a slice: the sum is the same to the bit, since each is
+ * added once, after the products. */
+static void
+test_convolution_bias(void)
+{
+    PrRun r;
+    const int64_t x[4] = {2, 4, 7, 6}, w[4] = {6, 2, 3, 2}, b[1] = {6}, spread[1] = {12};
+
+    T_CHECK(pr_open(&r,
+        "%1 = PARAM[c] f64[n1,4,7,6]\n%2 = PARAM[c] f64[6,2,3,2]\n%3 = PARAM[c] f64[6]\n"
+        "%4 = PARAM[c] f64[12]\n%5 = SLICE[start=0 step=2] f64[6] %4\n"
+        "%6 = CONV2D[stride=2,1 pad=1,1,0,1 dilation=1,1 groups=2] f64[n1,6,4,6] %1 %2\n"
+        "%7 = CONV2D[stride=2,1 pad=1,1,0,1 dilation=1,1 groups=2] f64[n1,6,4,6] %1 %2 %3\n"
+        "%8 = CONV2D[stride=2,1 pad=1,1,0,1 dilation=1,1 groups=2] f64[n1,6,4,6] %1 %2 %5\n"
+        "out %6 %7 %8\n"));
+    PrArray in[4] = {pr_array(8, 4, x), pr_array(8, 4, w), pr_array(8, 1, b),
+                     pr_array(8, 1, spread)};
+    fill(&in[0], 336, -1, 0.01);
+    fill(&in[1], 72, 2, -0.07);
+    fill(&in[2], 6, 5, 0.5);
+    fill(&in[3], 12, 5, 0.25);
+    T_CHECK(pr_call(&r, in, NULL));
+    int wrong = 0;
+    for (int i = 0; i < 288; i++) {
+        double sum = F64(r, 0)[i] + 5 + 0.5 * (i / 24 % 6);
+        wrong += F64(r, 1)[i] != sum || F64(r, 2)[i] != sum;
+    }
+    T_CHECK(wrong == 0);
+    for (int k = 0; k < 4; k++) {
+        pr_free(&in[k]);
+    }
+    pr_close(&r);
+}
+
 static void
 test_pooling(void)
 {
@@ -537,6 +571,7 @@ main(void)
     test_any_node_may_be_an_output();
     test_nothing_to_do();
     test_convolution_and_its_gradients();
+    test_convolution_bias();
     test_pooling();
     test_faults_only_of_roots();
     test_extern_in_order();

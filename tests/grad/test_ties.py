@@ -51,6 +51,8 @@ ROWS = {
     "clip": (lambda xp, x: xp.clip(x, 0.0, 1.0), [[0.0, 1.0, 0.5, 2.0, -1.0]], [[1, 1, 1, 0, 0]]),
     "clip one side": (lambda xp, x: xp.clip(x, None, 1.0), [[1.0, 2.0]], [[1, 0]]),
     "pool": (pool, [[1.0, 1.0, 0.0, 2.0, 1.0, 1.0, 2.0, 2.0]], [[1, 0, 0, 1, 0, 0, 0, 0]]),
+    "pool of relu": (lambda xp, x: pool(xp, relu(xp, x)),
+                     [[-1.0, -2.0, 3.0, 0.0, -0.0, -1.0, 3.0, 1.0]], [[0, 0, 1, 0, 0, 0, 0, 0]]),
     "where": (lambda xp, x: xp.where(x > 0, x * x, -x), [V], [[-1, -1, 3, -1]]),
     "sign": (lambda xp, x: xp.sign(x) * x, [V], [[0, 0, 1, -1]]),
     "floor": (lambda xp, x: xp.floor(x) * x, [[1.0, 1.5]], [[1, 1]]),
