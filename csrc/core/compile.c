@@ -192,6 +192,7 @@ static Trace *
 take_trace(CoreOwner *own, Recorder *r, PyObject **signal)
 {
     Trace *t = NULL;
+    CoreDump dump;
 
     COUNT(own, graph_breaks, r->nbrk);
     COUNT(own, recorded, 1);
@@ -200,8 +201,9 @@ take_trace(CoreOwner *own, Recorder *r, PyObject **signal)
         t = r->t;
         r->t = NULL;
         close_end(t);
+        core_dump_init(&dump, &own->state->config);
         if (own->backend != CORE_EAGER) {
-            front_lower(t);
+            front_lower(t, &dump.watch);
         }
         if (own->backend == CORE_CUSTOM) {
             core_ask_backend(own, t);
@@ -210,6 +212,7 @@ take_trace(CoreOwner *own, Recorder *r, PyObject **signal)
             *signal = py_exc_take();
         }
         core_log_guards(own, t);
+        core_dump_end(&dump, own->state, t);
     } else {
         COUNT(own, discarded, 1);
     }

@@ -57,8 +57,8 @@ described(const Trace *t, uint32_t pc)
     return row;
 }
 
-static PyObject *
-trace_guards(const Trace *t)
+PyObject *
+core_trace_guards(const Trace *t)
 {
     PyObject *list = PyList_New(0);
 
@@ -153,7 +153,7 @@ trace_dict(const Trace *t)
             || !put_steal(d, "loops", PyLong_FromUnsignedLong(t->nanchor))
             || !put_steal(d, "entered", PyLong_FromUnsignedLongLong(t->entered))
             || !put_steal(d, "completed", PyLong_FromUnsignedLongLong(t->completed))
-            || !put_steal(d, "guards", trace_guards(t))
+            || !put_steal(d, "guards", core_trace_guards(t))
             || !put_steal(d, "graphs", trace_graphs(t))
             || !put_steal(d, "exits", trace_exits(t, sides))
             || !put_steal(d, "end", trace_end(t))) {
@@ -283,7 +283,7 @@ core_log_guards(CoreOwner *own, const Trace *t)
     if (!(own->state->config.logs & 1u << CC_LOG_GUARDS)) {
         return;
     }
-    PyObject *list = trace_guards(t);
+    PyObject *list = core_trace_guards(t);
     for (Py_ssize_t i = 0; list != NULL && i < PyList_GET_SIZE(list); i++) {
         PyObject *row = PyList_GET_ITEM(list, i);
         core_log(own, CC_LOG_GUARDS, "%U:%S: %U", PyTuple_GET_ITEM(row, 1),

@@ -3,8 +3,10 @@
 #define CORE_STATE_H
 
 #include "backend.h"
+#include "base/buf.h"
 #include "base/config.h"
 #include "exec/exec.h"
+#include "pass/pass.h"
 #include "py/py.h"
 #include "trace/rec.h"
 
@@ -29,6 +31,7 @@ typedef struct {
     PyObject *grad_hooks;               /* of _gradtape.py; owned, NULL until it is loaded */
     CoreCounters count;
     CoreBuilder builder;                /* of compiled kernels */
+    uint32_t ndumped;                   /* traces that were dumped */
     bool works;                         /* the self-test of this interpreter has passed */
 } CoreState;
 
@@ -103,6 +106,8 @@ void core_report_recording(CoreOwner *own,
 void core_report_miss(CoreOwner *own,
                       const CodeTraces *ct); /* no root fitted, each has its failed row */
 
+PyObject *core_trace_guards(const Trace *t);    /* list of (text, file, line) */
+
 /* A line on sys.stderr if the list `logs` has the item; PyUnicode_FromFormat's formats. */
 void core_log(CoreOwner *own, CcLogItem item, const char *fmt, ...);
 void core_log_guards(CoreOwner *own, const Trace *t);
@@ -111,6 +116,20 @@ void core_log_side_limit(CoreOwner *own, const Trace *t, uint32_t snap);
  * written when the call is over, since writing runs code of the program. */
 PyObject *core_exit_text(const CoreOwner *own, const Trace *t, uint32_t snap);
 PyObject *core_log_exit_steal(CoreOwner *own, PyObject *text, PyObject *result); /* gives result */
+
+/* -- dump.c ----------------------------------------------------------------------------- */
+
+/* What the option `dump` wants of one recording. */
+typedef struct {
+    const CcDump *want;
+    const char *dir;
+    CcBuf ir;                           /* graphs after the passes, as they run */
+    PassOptions watch;                  /* for front_lower */
+} CoreDump;
+
+void core_dump_init(CoreDump *d, const CcConfig *config);
+/* Write what is wanted of a trace that is ready, and forget it. No exception. */
+void core_dump_end(CoreDump *d, CoreState *state, const Trace *t);
 
 /* -- kernels.c -------------------------------------------------------------------------- */
 

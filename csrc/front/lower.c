@@ -21,6 +21,7 @@ typedef struct {
     Lower L;
     uint32_t *seen, stamp;              /* by virtual object: last count that met it */
     bool lost;                          /* no memory */
+    const PassOptions *watch;
     const char *why;                    /* of the row that ended the last run */
 } LowerTrace;
 
@@ -251,12 +252,12 @@ mark_faults(const Lower *L, CcGraph *g)
 }
 
 static bool
-make_plan(const Lower *L, FrontGraph *fg, CcStatus *st)
+make_plan(const Lower *L, FrontGraph *fg, const PassOptions *watch, CcStatus *st)
 {
+    PassOptions opt = *watch;
+
 #ifdef CCOMPILE_DEBUG
-    PassOptions opt = {.verify = true};
-#else
-    PassOptions opt = {.verify = false};
+    opt.verify = true;
 #endif
     fg->strict = mark_faults(L, &fg->g);
     if (!pass_run(&fg->g, pass_default, 0, &opt, st)) {
@@ -285,7 +286,7 @@ finish_run(LowerTrace *lt, uint32_t pc, uint32_t n)
     if (!ok || fg->nout == 0) {
         return NULL;
     }
-    if (!make_plan(&lt->L, fg, &lt->L.st)) {
+    if (!make_plan(&lt->L, fg, lt->watch, &lt->L.st)) {
         lt->why = "the graph has no plan";
         return NULL;
     }
@@ -396,7 +397,7 @@ finish(LowerTrace *lt)
 }
 
 void
-front_lower(Trace *t)
+front_lower(Trace *t, const PassOptions *watch)
 {
     LowerTrace *lt = cc_calloc(1, sizeof(*lt));
 
@@ -405,6 +406,7 @@ front_lower(Trace *t)
         return;
     }
     lt->lost = !begin(lt, t);
+    lt->watch = watch;
     if (!lt->lost) {
         count_all(lt);
     }

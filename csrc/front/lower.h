@@ -10,6 +10,7 @@
 #ifndef FRONT_LOWER_H
 #define FRONT_LOWER_H
 
+#include "../pass/pass.h"
 #include "../rt/plan.h"
 #include "front.h"
 
@@ -85,9 +86,9 @@ typedef struct {
 } FrontPlans;
 
 /* Make kernels of a finished trace: sets plan_owner, plan_free and `check` of its LAUNCH rows.
- * Needs the GIL, asks NumPy; leaves no exception. A trace for which memory is short has no kernels.
- */
-void front_lower(Trace *t);
+ * `watch`: the hook sees the graphs after each pass. Needs the GIL, asks NumPy; leaves no exception.
+ * A trace for which memory is short has no kernels. */
+void front_lower(Trace *t, const PassOptions *watch);
 
 /* Plans of a trace, NULL when it has none. */
 static inline FrontPlans *

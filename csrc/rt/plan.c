@@ -113,6 +113,12 @@ rt_plan_free(CcPlan *p)
     cc_free(p);
 }
 
+const CcGroups *
+rt_plan_groups(const CcPlan *p)
+{
+    return &p->groups;
+}
+
 uint32_t
 rt_plan_ngroups(const CcPlan *p)
 {

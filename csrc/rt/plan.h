@@ -73,6 +73,7 @@ bool rt_plan_run(const CcPlan *p, const CcArgIn *params, const CcArgIn *outs, Cc
 /* -- Backends -------------------------------------------------------------- */
 
 uint32_t rt_plan_ngroups(const CcPlan *p);
+const CcGroups *rt_plan_groups(const CcPlan *p);        /* for printing */
 const CcGroup *rt_plan_group(const CcPlan *p, uint32_t group);
 
 /* One C text with the loops of the plan worth compiling; empty when there are none. */

@@ -136,12 +136,14 @@ def failures(programs: tuple[Callable[[int], Any], ...] = PROGRAMS) -> list[str]
 
 def check(programs: tuple[Callable[[int], Any], ...] = PROGRAMS) -> bool:
     """Run the programs; on a failure switch capture off and warn once. True when all is well."""
-    logs = _core.config_get("logs")
-    _core.config_set("logs", "")
+    talk = {name: _core.config_get(name) for name in ("logs", "dump")}
+    for name in talk:
+        _core.config_set(name, "")
     try:
         found = failures(programs)
     finally:
-        _core.config_set("logs", logs)
+        for name, value in talk.items():
+            _core.config_set(name, value)
     _core.clear_counters()
     if not found:
         return True

@@ -9,7 +9,7 @@ from . import _core, config
 def dump(items: str, folder: str = "") -> AbstractContextManager[None]:
     """Print the stages named in `items` during a `with` block, as CCOMPILE_DUMP does.
 
-    `items` is a comma list such as "trace,ir:fuse"; `folder` "" means stderr. ValueError for an
+    `items` is a comma list such as "tape,ir:cse"; `folder` "" means stderr. ValueError for an
     item that does not exist.
     """
     return config.override(dump=items, dump_dir=folder)

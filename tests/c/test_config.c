@@ -66,7 +66,7 @@ test_values_print_in_one_form(void)
     check_print("logs", "guards, graph_breaks", "graph_breaks,guards");
     check_print("dump", "ir:fuse,ir:cse", "ir:fuse,ir:cse");
     check_print("dump", "ir:fuse,tape,c", "tape,c,ir:fuse");
-    check_print("dump", "ir,exit", "ir,exit");
+    check_print("dump", "plan,ir", "ir,plan");
     check_print("stress", "alloc:5,drop:txn,snap,exit:3,drop:flush",
                 "snap,exit:3,alloc:5,drop:flush,drop:txn");
     check_print("stress", "exit", "exit:1");

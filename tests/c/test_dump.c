@@ -13,16 +13,16 @@ test_dump_list(void)
     CcDump d;
 
     T_CHECK(cc_dump_parse("", &d, &st) && d.bits == 0);
-    T_CHECK(cc_dump_parse(" trace ,, exit ", &d, &st));
-    T_CHECK(d.bits == (BIT(CC_DUMP_TRACE) | BIT(CC_DUMP_EXIT)));
-    T_CHECK(!cc_dump_wants_pass(&d, "fuse"));
-    T_CHECK(cc_dump_parse("ir", &d, &st) && cc_dump_wants_pass(&d, "fuse"));
-    T_CHECK(cc_dump_parse("ir:fuse,ir:cse,c", &d, &st));
+    T_CHECK(cc_dump_parse(" tape ,, plan ", &d, &st));
+    T_CHECK(d.bits == (BIT(CC_DUMP_TAPE) | BIT(CC_DUMP_PLAN)));
+    T_CHECK(!cc_dump_wants_pass(&d, "algebra"));
+    T_CHECK(cc_dump_parse("ir", &d, &st) && cc_dump_wants_pass(&d, "algebra"));
+    T_CHECK(cc_dump_parse("ir:algebra,ir:cse,c", &d, &st));
     T_CHECK(d.bits == (BIT(CC_DUMP_IR) | BIT(CC_DUMP_C)));
-    T_CHECK(cc_dump_wants_pass(&d, "fuse") && cc_dump_wants_pass(&d, "cse"));
-    T_CHECK(!cc_dump_wants_pass(&d, "dce") && !cc_dump_wants_pass(&d, "fus"));
+    T_CHECK(cc_dump_wants_pass(&d, "algebra") && cc_dump_wants_pass(&d, "cse"));
+    T_CHECK(!cc_dump_wants_pass(&d, "dce") && !cc_dump_wants_pass(&d, "algebr"));
     T_CHECK(!cc_dump_wants_pass(&d, "a_name_that_is_longer_than_any_item_can_be"));
-    T_CHECK(cc_dump_parse("ir:fuse,ir", &d, &st) && cc_dump_wants_pass(&d, "dce"));
+    T_CHECK(cc_dump_parse("ir:algebra,ir", &d, &st) && cc_dump_wants_pass(&d, "dce"));
     T_CHECK(cc_dump_parse("all", &d, &st) && d.bits == BIT(CC_DUMP__COUNT) - 1);
     T_CHECK(cc_dump_wants_pass(&d, "dce"));
 }
@@ -56,8 +56,8 @@ static void
 test_refusals_name_the_item(void)
 {
     static const struct { CcSwitchList list; const char *text, *detail; } bad[] = {
-        {CC_LIST_DUMP, "trace,tapes", "no item 'tapes' in the list dump"},
-        {CC_LIST_DUMP, "trace:1", "trace takes no argument, got '1'"},
+        {CC_LIST_DUMP, "tape,tapes", "no item 'tapes' in the list dump"},
+        {CC_LIST_DUMP, "tape:1", "tape takes no argument, got '1'"},
         {CC_LIST_DUMP, "ir:", "ir: needs the name of a pass"},
         {CC_LIST_DUMP, "an_item_of_more_than_thirty_one_characters", "an item of the list dump is too long"},
         {CC_LIST_LOGS, "trace", "no item 'trace' in the list logs"},
