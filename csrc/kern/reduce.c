@@ -10,10 +10,6 @@
 
 /* -- The operations on single elements, matching the vop_ functions -------------------------- */
 
-#define SUM_f64(x, y) ((x) + (y))
-#define SUM_f32(x, y) ((x) + (y))
-#define PROD_f64(x, y) ((x) * (y))
-#define PROD_f32(x, y) ((x) * (y))
 #define MAX_f64(x, y) ((x) != (x) || __builtin_isgreater(x, y) ? (x) : (y))
 #define MAX_f32(x, y) MAX_f64(x, y)
 #define MIN_f64(x, y) ((x) != (x) || __builtin_isless(x, y) ? (x) : (y))
@@ -81,6 +77,109 @@
         memcpy(out, &x[0], sizeof(T));                                                            \
     }
 
+/* -- Sums of floats: rt/reduce.h says in what order ------------------------------------------- */
+
+/* The running sums of a leaf: SUM_VEC(T) vectors of SUM_BYTES(T), RT_SUM_LANES elements in all. */
+#define SUM_BYTES(T) (RT_SUM_LANES * sizeof(T) < CC_VB ? RT_SUM_LANES * sizeof(T) : CC_VB)
+#define SUM_VEC(T) (RT_SUM_LANES * sizeof(T) / SUM_BYTES(T))
+#define SUM_UNROLL _Pragma("GCC unroll 16")
+
+/* Leaves of one node are added side by side, since an addition waits for the one before it. */
+#define RED_SUM(t, T)                                                                             \
+    typedef T e_##t __attribute__((vector_size(SUM_BYTES(T)), aligned(1), may_alias));            \
+    typedef struct {                                                                              \
+        e_##t v[SUM_VEC(T)];                                                                      \
+    } Sums_##t;                                                                                   \
+    static inline void sums_start_##t(Sums_##t *r, const y_##t *x)                                \
+    {                                                                                             \
+        SUM_UNROLL for (unsigned k = 0; k < SUM_VEC(T); k++)                                      \
+        {                                                                                         \
+            r->v[k] = *(const e_##t *)(x + k * (SUM_BYTES(T) / sizeof(T)));                       \
+        }                                                                                         \
+    }                                                                                             \
+    static inline void sums_add_##t(Sums_##t *r, const y_##t *x)                                  \
+    {                                                                                             \
+        SUM_UNROLL for (unsigned k = 0; k < SUM_VEC(T); k++)                                      \
+        {                                                                                         \
+            r->v[k] += *(const e_##t *)(x + k * (SUM_BYTES(T) / sizeof(T)));                      \
+        }                                                                                         \
+    }                                                                                             \
+    /* the leaf x of n elements, `done` of which are in r */                                      \
+    static inline T sums_end_##t(Sums_##t *r, const y_##t *x, cc_i64 done, cc_i64 n)              \
+    {                                                                                             \
+        T s[RT_SUM_LANES], sum;                                                                   \
+        for (; done + RT_SUM_LANES <= n; done += RT_SUM_LANES) {                                  \
+            sums_add_##t(r, x + done);                                                            \
+        }                                                                                         \
+        memcpy(s, r->v, sizeof(s));                                                               \
+        sum = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));                  \
+        for (; done < n; done++) {                                                                \
+            sum += x[done];                                                                       \
+        }                                                                                         \
+        return sum;                                                                               \
+    }                                                                                             \
+    static T leaf_sum_##t(const y_##t *x, cc_i64 n)                                               \
+    {                                                                                             \
+        Sums_##t r;                                                                               \
+        T sum = (T)-0.0;                                                                          \
+        if (n >= RT_SUM_LANES) {                                                                  \
+            sums_start_##t(&r, x);                                                                \
+            return sums_end_##t(&r, x, RT_SUM_LANES, n);                                          \
+        }                                                                                         \
+        for (cc_i64 i = 0; i < n; i++) {                                                          \
+            sum += x[i];                                                                          \
+        }                                                                                         \
+        return sum;                                                                               \
+    }                                                                                             \
+    /* four leaves: x + at[k] of at[k + 1] - at[k] >= RT_SUM_LANES elements */                    \
+    static T leaves_sum_##t(const y_##t *x, const cc_i64 at[5])                                   \
+    {                                                                                             \
+        Sums_##t r[4];                                                                            \
+        T sum[4];                                                                                 \
+        cc_i64 i, common = at[1] - at[0];                                                         \
+        for (int k = 1; k < 4; k++) {                                                             \
+            common = at[k + 1] - at[k] < common ? at[k + 1] - at[k] : common;                     \
+        }                                                                                         \
+        SUM_UNROLL for (int k = 0; k < 4; k++) { sums_start_##t(&r[k], x + at[k]); }              \
+        for (i = RT_SUM_LANES; i + RT_SUM_LANES <= common; i += RT_SUM_LANES) {                   \
+            SUM_UNROLL for (int k = 0; k < 4; k++) { sums_add_##t(&r[k], x + at[k] + i); }        \
+        }                                                                                         \
+        SUM_UNROLL for (int k = 0; k < 4; k++)                                                    \
+        {                                                                                         \
+            sum[k] = sums_end_##t(&r[k], x + at[k], i, at[k + 1] - at[k]);                        \
+        }                                                                                         \
+        return (sum[0] + sum[1]) + (sum[2] + sum[3]);                                             \
+    }                                                                                             \
+    static T node_sum_##t(const y_##t *x, cc_i64 n)                                               \
+    {                                                                                             \
+        cc_i64 half = rt_sum_split(n), left = rt_sum_split(half);                                 \
+        cc_i64 right = half + rt_sum_split(n - half);                                             \
+        if (n <= RT_SUM_LEAF) {                                                                   \
+            return leaf_sum_##t(x, n);                                                            \
+        }                                                                                         \
+        if (half > RT_SUM_LEAF && half - left <= RT_SUM_LEAF && n - right <= RT_SUM_LEAF) {       \
+            return leaves_sum_##t(x, (cc_i64[5]){0, left, half, right, n});                       \
+        }                                                                                         \
+        T sum = node_sum_##t(x, half);                                                            \
+        return sum + node_sum_##t(x + half, n - half);                                            \
+    }                                                                                             \
+    static void block_sum_##t(const char *p, cc_i64 n, char *out)                                 \
+    {                                                                                             \
+        T sum = node_sum_##t((const y_##t *)p, n);                                                \
+        memcpy(out, &sum, sizeof(T));                                                             \
+    }
+
+/* One after the other, as NumPy does. */
+#define RED_PROD(t, T)                                                                            \
+    static void block_prod_##t(const char *p, cc_i64 n, char *out)                                \
+    {                                                                                             \
+        T product = 1;                                                                            \
+        for (cc_i64 i = 0; i < n; i++) {                                                          \
+            product *= ((const y_##t *)p)[i];                                                     \
+        }                                                                                         \
+        memcpy(out, &product, sizeof(T));                                                         \
+    }
+
 #define RED_FOLD(name, t, T, V, PREP)                                                             \
     static void fold_##name##_##t(char *acc, const char *p, cc_i64 n)                             \
     {                                                                                             \
@@ -119,13 +218,17 @@
         }                                                                                         \
     }
 
-#define RED_ONE(name, t, T, V, S, PREP, has_pad, pad)                                             \
-    RED_BLOCK(name, t, T, V, S, PREP, has_pad, pad)                                               \
+#define RED_FOLDS(name, t, T, V, PREP)                                                            \
     RED_FOLD(name, t, T, V, PREP)                                                                 \
     RED_FOLD4(name, t, T, V, PREP)
+#define RED_ONE(name, t, T, V, S, PREP, has_pad, pad)                                             \
+    RED_BLOCK(name, t, T, V, S, PREP, has_pad, pad)                                               \
+    RED_FOLDS(name, t, T, V, PREP)
 #define RED_FLT(t, T, m, u, s)                                                                    \
-    RED_ONE(sum, t, T, vop_add_##t, SUM_##t, BARE, 1, 0)                                          \
-    RED_ONE(prod, t, T, vop_mul_##t, PROD_##t, BARE, 1, 1)                                        \
+    RED_SUM(t, T)                                                                                 \
+    RED_FOLDS(sum, t, T, vop_add_##t, BARE)                                                       \
+    RED_PROD(t, T)                                                                                \
+    RED_FOLDS(prod, t, T, vop_mul_##t, BARE)                                                      \
     RED_ONE(max, t, T, vop_maximum_##t, MAX_##t, BARE, 0, 0)                                      \
     RED_ONE(min, t, T, vop_minimum_##t, MIN_##t, BARE, 0, 0)
 #define RED_INT(t, T, m, u, s)                                                                    \

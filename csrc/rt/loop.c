@@ -9,8 +9,10 @@ enum {
 };
 
 enum {
-    SUPER_BLOCKS = 64,                  /* blocks of elements, or of rows, per parallel part */
-    FOLD_ROWS = 64,                     /* rows added one after the other in LOOP_COLUMNS */
+    SUPER_BLOCKS = 8,                   /* blocks of rows per parallel part */
+    PART = 64 * CC_RED_BLOCK,           /* elements of a row per parallel part, at most */
+    FOLD_ROWS = 512,                    /* rows added one after the other in LOOP_COLUMNS, as NumPy
+                                         * adds all of them; more in a tree, for the error's sake */
     TREE_LEVELS = 48,
     RESULT_BYTES = 16                   /* of a partial result: value, element (ARG) */
 };
@@ -561,7 +563,6 @@ red_write(const RtLoop *l, unsigned i, cc_i64 keep, char *value, cc_i64 n)
     rt_scatter(r->out, value, r->size, l->nkeep, l->dim, r->stride, keep, n);
 }
 
-/* Reduce elements [first, end) of the row whose outer offsets p holds. */
 /* Where blocks end does not matter to a result: all but sums and products of floats. */
 static bool
 red_any_order(const RtLoopRed *r)
@@ -595,35 +596,69 @@ rows_settled(const RtLoop *l, const char *value)
         && ((l->red[0].red == RT_RED_ANY && truth) || (l->red[0].red == RT_RED_ALL && !truth));
 }
 
-/* Elements [first, end) of the axes of the piece; `place` is that of its element 0 in the row. */
+/* A value for each reduction; those of ARG are kept in Rows instead. */
+typedef char RowsValues[RT_LOOP_REDS][8];
+
+/* Elements [first, first + n), a block; `origin` is the place in the row of the piece's element 0.
+ * False: nothing that follows can change the result. */
+static bool
+rows_block_run(Piece *p, Rows *w, cc_i64 first, cc_i64 n, cc_i64 origin, RowsValues value)
+{
+    const RtLoop *l = p->l;
+
+    piece_run(p, first, n);
+    for (unsigned i = 0; i < l->nred; i++) {
+        const RtLoopRed *r = &l->red[i];
+        char best[8] = {0}, spread[CC_VREG_BYTES];
+        const char *in = p->ptr[r->mem];
+        if (p->how[r->mem] == PIECE_ONE) {              /* the same element again and again */
+            copy_run(spread, l->op[r->mem].size, in, 0, l->op[r->mem].size, n);
+            in = spread;
+        }
+        l->vec->reduce->block((RtRed)r->red, (CcVType)r->type, in, n, value[i], best);
+        if (red_is_arg(r)) {
+            cc_i64 place;
+            memcpy(&place, value[i], 8);
+            rows_add(w, i, best, origin + first + place);
+        }
+    }
+    return !rows_settled(l, value[0]);
+}
+
+/* A node of the tree of sums (rt/reduce.h) over blocks of at most `block` elements. */
+static bool
+rows_node(Piece *p, Rows *w, cc_i64 first, cc_i64 n, cc_i64 origin, cc_i64 block,
+          RowsValues value)
+{
+    const RtLoop *l = p->l;
+    RowsValues right;
+
+    if (n <= block) {
+        return rows_block_run(p, w, first, n, origin, value);
+    }
+    cc_i64 half = rt_sum_split(n);
+    if (!rows_node(p, w, first, half, origin, block, value)) {
+        return false;
+    }
+    bool more = rows_node(p, w, first + half, n - half, origin, block, right);
+    for (unsigned i = 0; i < l->nred; i++) {
+        if (!red_is_arg(&l->red[i])) {
+            tree_merge(&w->tree[i], value[i], right[i]);
+        }
+    }
+    return more;
+}
+
+/* Elements [first, end) of the axes of the piece. */
 static void
 rows_range(Piece *p, Rows *w, cc_i64 first, cc_i64 end, cc_i64 origin)
 {
-    const RtLoop *l = p->l;
-    cc_i64 block = rows_block(p);
-    bool settled = false;
+    RowsValues value;
 
-    for (; first < end && !settled; first += block) {
-        cc_i64 n = end - first < block ? end - first : block;
-        piece_run(p, first, n);
-        for (unsigned i = 0; i < l->nred; i++) {
-            const RtLoopRed *r = &l->red[i];
-            cc_i64 place = 0;
-            char value[8], best[8] = {0};
-            const char *in = p->ptr[r->mem];
-            char spread[CC_VREG_BYTES];
-            if (p->how[r->mem] == PIECE_ONE) {          /* the same element again and again */
-                copy_run(spread, l->op[r->mem].size, in, 0, l->op[r->mem].size, n);
-                in = spread;
-            }
-            l->vec->reduce->block((RtRed)r->red, (CcVType)r->type, in, n, value, best);
-            if (red_is_arg(r)) {
-                memcpy(&place, value, 8);
-                rows_add(w, i, best, origin + first + place);
-            } else {
-                rows_add(w, i, value, 0);
-                settled = rows_settled(l, value);
-            }
+    rows_node(p, w, first, end - first, origin, rows_block(p), value);
+    for (unsigned i = 0; i < p->l->nred; i++) {
+        if (!red_is_arg(&p->l->red[i])) {
+            rows_add(w, i, value[i], 0);
         }
     }
 }
@@ -662,19 +697,46 @@ rows_part(Piece *p, Rows *w, cc_i64 keep, cc_i64 first, cc_i64 last, cc_i64 row)
     }
 }
 
+/* Parts of a row: the nodes of its tree of sums at one depth, a power of two of them. */
+static cc_i64
+rows_parts(cc_i64 total)
+{
+    cc_i64 parts = 1;
+
+    for (cc_i64 largest = total; largest > PART; largest -= rt_sum_split(largest)) {
+        parts *= 2;
+    }
+    return parts;
+}
+
+/* Elements [first, last) of a part: the way down from the root is in the bits of its number. */
+static void
+rows_part_range(const RtLoop *l, cc_i64 part, cc_i64 *first, cc_i64 *last)
+{
+    cc_i64 n = l->total_red;
+
+    *first = 0;
+    for (cc_i64 bit = l->nsuper / 2; bit > 0; bit /= 2) {
+        cc_i64 half = rt_sum_split(n);
+        bool right = (part & bit) != 0;
+        *first += right ? half : 0;
+        n = right ? n - half : half;
+    }
+    *last = *first + n;
+}
+
 static void
 loop_rows(const void *args, cc_i64 begin, cc_i64 end, void *scratch)
 {
     const RtLoop *l = args;
-    const cc_i64 super = (cc_i64)SUPER_BLOCKS * CC_RED_BLOCK;
     Piece p;
     Rows w;
     cc_i64 row = rows_piece(&p, l, scratch);
 
     rows_init(&w, l);
     for (cc_i64 unit = begin; unit < end; unit++) {
-        cc_i64 keep = unit / l->nsuper, first = unit % l->nsuper * super;
-        cc_i64 last = l->nsuper > 1 && first + super < l->total_red ? first + super : l->total_red;
+        cc_i64 keep = unit / l->nsuper, first, last;
+        rows_part_range(l, unit % l->nsuper, &first, &last);
         rows_part(&p, &w, keep, first, last, row);
         for (unsigned i = 0; i < l->nred; i++) {
             char result[RESULT_BYTES];
@@ -726,7 +788,7 @@ columns_chunks(const RtLoop *l)
 static cc_i64
 columns_levels(const RtLoop *l)
 {
-    cc_i64 rows = l->nsuper > 1 ? (cc_i64)SUPER_BLOCKS * FOLD_ROWS : l->total_red, levels = 2;
+    cc_i64 rows = l->nsuper > 1 ? (cc_i64)SUPER_BLOCKS * FOLD_ROWS : l->total_red, levels = 4;
 
     for (cc_i64 blocks = rows / FOLD_ROWS; blocks > 0; blocks /= 2) {
         levels++;
@@ -815,6 +877,22 @@ columns_four(Piece *p, char **block, cc_i64 done, cc_i64 row, cc_i64 last, cc_i6
     return true;
 }
 
+/* The first RT_SUM_LANES rows, joined in pairs as a leaf's running sums are; how many that is. */
+static cc_i64
+columns_lanes(Piece *p, Tree *tree, char **block, cc_i64 row, cc_i64 first, cc_i64 n)
+{
+    for (cc_i64 k = 0; k < RT_SUM_LANES; k++) {
+        columns_row(p, block, 0, row + k, first, n);
+        for (unsigned i = 0; i < p->l->nred; i++) {
+            tree_push(&tree[i], block[i]);
+        }
+    }
+    for (unsigned i = 0; i < p->l->nred; i++) {
+        tree_finish(&tree[i], block[i]);
+    }
+    return RT_SUM_LANES;
+}
+
 static void
 loop_columns(const void *args, cc_i64 begin, cc_i64 end, void *scratch)
 {
@@ -830,16 +908,20 @@ loop_columns(const void *args, cc_i64 begin, cc_i64 end, void *scratch)
         cc_i64 last = l->nsuper > 1 && row + super < l->total_red ? row + super : l->total_red;
         cc_i64 n = l->total_keep - first < CC_VCHUNK ? l->total_keep - first : CC_VCHUNK;
         columns_init(l, tree, block, trees, n);
-        for (cc_i64 done = 0; row < last;) {
+        cc_i64 done = l->lanes ? columns_lanes(&p, tree, block, row, first, n) : 0;
+        for (row += done; row < last;) {
             bool four = columns_four(&p, block, done, row, last, first, n);
             if (!four) {
                 columns_row(&p, block, done, row, first, n);
             }
             done += four ? 4 : 1;
             row += four ? 4 : 1;
-            for (unsigned i = 0; i < l->nred && (done % FOLD_ROWS == 0 || row == last); i++) {
+            for (unsigned i = 0; i < l->nred && done % FOLD_ROWS == 0 && row < last; i++) {
                 tree_push(&tree[i], block[i]);
             }
+        }
+        for (unsigned i = 0; i < l->nred; i++) {
+            tree_push(&tree[i], block[i]);
         }
         for (unsigned i = 0; i < l->nred; i++) {
             tree_finish(&tree[i], block[i]);
@@ -996,8 +1078,10 @@ loop_choose(RtLoop *l)
             || lead->stride[l->nkeep - 1] == 0
             || (lead->stride[l->ndim - 1] != 0
                 && magnitude(lead->stride[l->ndim - 1]) < magnitude(lead->stride[l->nkeep - 1]));
-        bool thin = l->total_red < 16 && l->total_keep >= 64;
-        l->mode = !arg && l->total_keep >= 16 && (thin || !inner) ? LOOP_COLUMNS : LOOP_ROWS;
+        bool thin = l->total_red < 2 * RT_SUM_LANES && l->total_keep >= 64;
+        bool wide = l->total_keep >= 16 || (l->total_keep > 1 && l->total_red <= FOLD_ROWS);
+        l->mode = !arg && wide && (thin || !inner) ? LOOP_COLUMNS : LOOP_ROWS;
+        l->lanes = l->mode == LOOP_COLUMNS && inner && l->total_red >= RT_SUM_LANES;
         return;
     }
     if (l->ndim > 1 && l->dim[l->ndim - 1] >= 64) {
@@ -1048,9 +1132,8 @@ rt_loop_plan(RtLoop *l, CcPhase *phase, uint32_t *nphase, cc_i64 *partial)
     if (l->mode == LOOP_EACH) {
         phase[(*nphase)++] = (CcPhase){loop_each, l->total_keep, 1024, body, work};
     } else if (l->mode == LOOP_ROWS) {
-        cc_i64 super = (cc_i64)SUPER_BLOCKS * CC_RED_BLOCK;
         cc_i64 grain = l->total_red < 4096 ? 4096 / l->total_red : 1;
-        l->nsuper = (l->total_red + super - 1) / super;
+        l->nsuper = rows_parts(l->total_red);
         phase[(*nphase)++] =
             (CcPhase){loop_rows, l->total_keep * l->nsuper, grain, body, work};
         if (l->nsuper > 1) {

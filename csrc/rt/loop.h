@@ -52,6 +52,7 @@ typedef struct {
     uint8_t mode;
     uint8_t lo;                         /* elementwise: first axis of the inner space */
     cc_i64 total_keep, total_red, nsuper;
+    bool lanes;                         /* columns that stand for short rows: added as those */
 } RtLoop;
 
 /* Merge and order axes, choose how to run. Fills at most 2 phases, sets *nphase (0 = no work) and

@@ -1,8 +1,10 @@
 /* rt/reduce.h - reductions of elements that lie side by side in the L1 cache.
  *
- * Accuracy: a block of CC_RED_BLOCK elements is added in vector lanes; blocks are added in pairs,
- * pairs in pairs, and so on (RtRedTree), so the error grows with the logarithm of the size, as in
- * NumPy's pairwise sum with its blocks of 128. What is added to what follows from sizes alone. */
+ * A float sum over n elements is NumPy's pairwise sum, bit for bit: a node of more than RT_SUM_LEAF
+ * elements is the sum of two nodes, the first of rt_sum_split(n) elements; a leaf is added in eight
+ * running sums, which are joined in pairs. So the error grows with the logarithm of the size, and
+ * what is added to what follows from the size alone. A block is the largest node of at most
+ * CC_RED_BLOCK elements; all reductions are cut into the same blocks. */
 #ifndef CC_RT_REDUCE_H
 #define CC_RT_REDUCE_H
 
@@ -15,6 +17,14 @@ typedef enum {
 
 /* Elements per block. A chunk of the interpreter is a block, too. */
 enum { CC_RED_BLOCK = 512 };
+
+enum { RT_SUM_LEAF = 128, RT_SUM_LANES = 8 };
+
+static inline cc_i64
+rt_sum_split(cc_i64 n)
+{
+    return n / 2 - n / 2 % RT_SUM_LANES;
+}
 
 /* The engine's types in memory; bool is u8 with true = not 0. */
 typedef union {
