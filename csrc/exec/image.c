@@ -168,6 +168,27 @@ build_call_iter(Build *b, const TapeVirt *v)
     return it;
 }
 
+/* The callable over iterators that are where they should be. */
+static PyObject *
+build_join_iter(Build *b, const TapeVirt *v)
+{
+    PyObject *arg[8] = {0}, *it = NULL;
+    uint32_t n = v->nfields - 1;
+    bool ok = n <= 8;
+
+    for (uint32_t i = 0; ok && i < n; i++) {
+        arg[i] = field(b, v, 1 + i);
+        ok = arg[i] != NULL;
+    }
+    if (ok) {
+        it = PyObject_Vectorcall(act_get(b->act, b->act->t->opnd[v->first]), arg, n, NULL);
+    }
+    for (uint32_t i = 0; i < n && i < 8; i++) {
+        Py_XDECREF(arg[i]);
+    }
+    return it;
+}
+
 /* A view of a dict, or an iterator over one. */
 static PyObject *
 build_dict_part(Build *b, const TapeVirt *v)
@@ -299,6 +320,9 @@ build_virt(Build *b, const TapeVirt *v)
         break;
     case VIRT_CALLITER:
         obj = build_call_iter(b, v);
+        break;
+    case VIRT_JOINITER:
+        obj = build_join_iter(b, v);
         break;
     case VIRT_DICTVIEW:
     case VIRT_DICTITER:

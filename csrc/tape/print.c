@@ -72,6 +72,7 @@ put_virts(CcBuf *b, const Trace *t)
     static const char *const name[VIRT__COUNT] = {
         "tuple",  "list",  "dict",     "slice",   "cell",      "method",   "function",
         "object", "super", "dictview", "seqiter", "rangeiter", "calliter", "dictiter",
+        "joiniter",
     };
     for (uint32_t i = 0; i < t->nvirt; i++) {
         cc_buf_printf(b, "virt v%u = %s#%u(", i + 1, name[t->virt[i].kind], t->virt[i].id);

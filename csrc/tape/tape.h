@@ -120,6 +120,7 @@ typedef enum {
     VIRT_CALLITER,  /* virtual list of all items, next index (constant), callable, its arguments:
                        zip, enumerate, reversed of known items */
     VIRT_DICTITER,  /* exact dict, next index, PyDictPart, size at the start (constants) */
+    VIRT_JOINITER,  /* zip, virtual iterators; or enumerate, one of them, next number (constant) */
     VIRT__COUNT
 } VirtKind;
 

@@ -2,6 +2,7 @@
  * how they fold. Whatever is not here is a residual call. */
 #include "ops.h"
 
+#include <opcode.h>
 #include <string.h>
 
 typedef struct {
@@ -344,14 +345,53 @@ is_known_sequence(Recorder *r, PyObject *o)
     return PyTuple_CheckExact(o) && PyTuple_GET_SIZE(o) <= (Py_ssize_t)r->opt.unroll;
 }
 
+/* zip and enumerate of what may change while it is iterated: the items are taken one by one. Only in
+ * the head of a loop, where nobody can ask an iterator again that came to its end. */
+static RecStatus
+give_join(Recorder *r, const BuiltinCall *c, bool *handled)
+{
+    const RecFrame *fr = rec_top(r);
+    TapeRef field[1 + REC_JOIN_MAX + 1] = {rec_const(r, c->callable)};
+    PyObject *it[REC_JOIN_MAX] = {NULL}, *res = NULL;
+    uint32_t n = (uint32_t)c->n;
+    bool count = c->callable == (PyObject *)&PyEnum_Type, ok = true;
+
+    if (fr->code[2 * fr->next] != GET_ITER || c->n < 1 || c->n > REC_JOIN_MAX) {
+        return REC_OK;
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        field[1 + k] = rec_known_iter(r, c->real[k], c->ref[k]);
+        if (field[1 + k] == TAPE_NULL) {
+            return REC_OK;
+        }
+    }
+    for (uint32_t k = 0; ok && k < n; k++) {
+        it[k] = PyObject_GetIter(c->real[k]);
+        ok = it[k] != NULL;
+    }
+    if (ok) {
+        res = PyObject_Vectorcall(c->callable, it, n, NULL);
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        Py_XDECREF(it[k]);
+    }
+    if (count) {
+        field[1 + n++] = rec_const_int(r, 0);
+    }
+    return give(r, c, res, res == NULL ? TAPE_NULL : rec_virt(r, VIRT_JOINITER, field, 1 + n),
+                handled);
+}
+
 static RecStatus
 bi_enumerate(Recorder *r, const BuiltinCall *c, bool *handled)
 {
     TapeRef item[64];
 
-    if (c->n != 1 || c->kwnames != NULL || r->opt.unroll > 64 ||
-        !is_known_sequence(r, c->real[0])) {
+    if (c->n != 1 || c->kwnames != NULL || r->opt.unroll > 64) {
         return REC_OK;
+    }
+    if (!is_known_sequence(r, c->real[0])) {
+        return give_join(r, c, handled);
     }
     Py_ssize_t n = items_of(r, c->real[0], c->ref[0], item);
     for (Py_ssize_t i = 0; i < n; i++) {
@@ -372,7 +412,7 @@ bi_zip(Recorder *r, const BuiltinCall *c, bool *handled)
     }
     for (Py_ssize_t k = 0; k < c->n; k++) {
         if (!is_known_sequence(r, c->real[k])) {
-            return REC_OK;
+            return give_join(r, c, handled);
         }
     }
     for (Py_ssize_t k = 0; k < c->n; k++) {

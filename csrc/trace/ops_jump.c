@@ -319,9 +319,8 @@ dict_iter(Recorder *r, PyObject *dict, TapeRef ref, PyDictPart part)
     return rec_keys_known(r, ref, dict) ? rec_virt(r, VIRT_DICTITER, field, 4) : TAPE_NULL;
 }
 
-/* A virtual iterator over something whose items are known, TAPE_NULL if there is none. */
-static TapeRef
-known_iter(Recorder *r, PyObject *real, TapeRef ref)
+TapeRef
+rec_known_iter(Recorder *r, PyObject *real, TapeRef ref)
 {
     RecVirt *v = rec_virt_of(r, ref);
     bool seq = PyTuple_CheckExact(real) || PyList_CheckExact(real);
@@ -359,7 +358,7 @@ rec_op_get_iter(Recorder *r, int oparg)
     if (v != NULL && v->kind >= VIRT_SEQITER) {
         return REC_OK;                  /* an iterator is its own iterator */
     }
-    out = known_iter(r, real, ref);
+    out = rec_known_iter(r, real, ref);
     if (out != TAPE_NULL) {
         res = PyObject_GetIter(real);
         if (res == NULL) {
@@ -417,66 +416,6 @@ dict_next(Recorder *r, TapeRef it, PyObject *dict, TapeRef *value)
     return 1;
 }
 
-/* What a virtual iterator gives next: 1 a value, 0 the end, -1 it cannot be known. */
-static int
-virt_next(Recorder *r, TapeRef it, PyObject **container, TapeRef *value)
-{
-    RecVirt *v = rec_virt_of(r, it);
-    PyObject *k = NULL;
-
-    if (v == NULL || rec_grad_fixed(r, it)) {
-        return -1;
-    }
-    switch ((VirtKind)v->kind) {
-    case VIRT_DICTITER:
-        return dict_next(r, it, *container, value);
-    case VIRT_RANGEITER: {
-        Py_ssize_t start = PyLong_AsSsize_t(rec_konst_borrow(r, v->field[0]));
-        Py_ssize_t stop = PyLong_AsSsize_t(rec_konst_borrow(r, v->field[1]));
-        Py_ssize_t step = PyLong_AsSsize_t(rec_konst_borrow(r, v->field[2]));
-        if (step > 0 ? start >= stop : start <= stop) {
-            return 0;
-        }
-        *value = v->field[0];
-        TapeRef next = rec_const_int(r, start + step);
-        v = rec_virt_of(r, it);
-        v->field[0] = next;
-        rec_virt_touch(r, v);
-        return 1;
-    }
-    case VIRT_CALLITER:
-    case VIRT_SEQITER: {
-        k = rec_konst_borrow(r, v->field[1]);
-        Py_ssize_t i = PyLong_AsSsize_t(k);
-        TapeRef seq = rec_ref(r, v->field[0]);
-        RecVirt *s = rec_virt_of(r, seq);
-        if (s != NULL) {
-            if (i >= (Py_ssize_t)s->nfields) {
-                return 0;
-            }
-            *value = rec_ref(r, s->field[i]);
-        } else {
-            PyObject *real = *container;
-            rec_guard_len(r, seq, real);
-            if (i >= PySequence_Fast_GET_SIZE(real)) {
-                return 0;
-            }
-            PyObject *item = PySequence_Fast_GET_ITEM(real, i);
-            *value = TAPE_KIND(seq) == TAPE_CONST
-                         ? rec_const(r, item)
-                         : rec_load(r, TAPE_LDITEM, 0, seq, rec_const_int(r, i), 0, item);
-        }
-        TapeRef next = rec_const_int(r, i + 1);
-        v = rec_virt_of(r, it);
-        v->field[1] = next;
-        rec_virt_touch(r, v);
-        return 1;
-    }
-    default:
-        return -1;
-    }
-}
-
 /* The container under a real list or tuple iterator, borrowed; NULL when it is used up. */
 static PyObject *
 iter_container(PyObject *it)
@@ -487,6 +426,143 @@ iter_container(PyObject *it)
         PyObject *seq;
     } SeqIter;
     return ((SeqIter *)it)->seq;
+}
+
+static int join_next(Recorder *r, TapeRef it, PyObject *real, TapeRef *value);
+
+static int
+range_next(Recorder *r, TapeRef it, TapeRef *value)
+{
+    RecVirt *v = rec_virt_of(r, it);
+    Py_ssize_t start = PyLong_AsSsize_t(rec_konst_borrow(r, v->field[0]));
+    Py_ssize_t stop = PyLong_AsSsize_t(rec_konst_borrow(r, v->field[1]));
+    Py_ssize_t step = PyLong_AsSsize_t(rec_konst_borrow(r, v->field[2]));
+
+    if (step > 0 ? start >= stop : start <= stop) {
+        return 0;
+    }
+    *value = v->field[0];
+    TapeRef next = rec_const_int(r, start + step);
+    v = rec_virt_of(r, it);
+    v->field[0] = next;
+    rec_virt_touch(r, v);
+    return 1;
+}
+
+/* real: the list or tuple; not read where it is virtual. */
+static int
+seq_next(Recorder *r, TapeRef it, PyObject *real, TapeRef *value)
+{
+    RecVirt *v = rec_virt_of(r, it);
+    Py_ssize_t i = PyLong_AsSsize_t(rec_konst_borrow(r, v->field[1]));
+    TapeRef seq = rec_ref(r, v->field[0]);
+    RecVirt *s = rec_virt_of(r, seq);
+
+    if (s != NULL) {
+        if (i >= (Py_ssize_t)s->nfields) {
+            return 0;
+        }
+        *value = rec_ref(r, s->field[i]);
+    } else {
+        rec_guard_len(r, seq, real);
+        if (i >= PySequence_Fast_GET_SIZE(real)) {
+            return 0;
+        }
+        PyObject *item = PySequence_Fast_GET_ITEM(real, i);
+        *value = TAPE_KIND(seq) == TAPE_CONST
+                     ? rec_const(r, item)
+                     : rec_load(r, TAPE_LDITEM, 0, seq, rec_const_int(r, i), 0, item);
+    }
+    TapeRef next = rec_const_int(r, i + 1);
+    v = rec_virt_of(r, it);
+    v->field[1] = next;
+    rec_virt_touch(r, v);
+    return 1;
+}
+
+/* What a virtual iterator gives next: 1 a value, 0 the end, -1 it cannot be known. real: the
+ * iterator of the recorded program, which has not been asked yet. */
+static int
+virt_next(Recorder *r, TapeRef it, PyObject *real, TapeRef *value)
+{
+    RecVirt *v = rec_virt_of(r, it);
+
+    if (v == NULL || rec_grad_fixed(r, it)) {
+        return -1;
+    }
+    switch ((VirtKind)v->kind) {
+    case VIRT_DICTITER:
+        return dict_next(r, it, py_dict_of_iter_borrow(real), value);
+    case VIRT_RANGEITER:
+        return range_next(r, it, value);
+    case VIRT_CALLITER:
+        return seq_next(r, it, NULL, value);
+    case VIRT_SEQITER:
+        return seq_next(r, it, iter_container(real), value);
+    case VIRT_JOINITER:
+        return join_next(r, it, real, value);
+    default:
+        return -1;
+    }
+}
+
+/* virt_next() of this iterator will not say -1. */
+static bool
+next_is_known(Recorder *r, TapeRef it, PyObject *real)
+{
+    RecVirt *v = rec_virt_of(r, it);
+
+    if (v == NULL || rec_grad_fixed(r, it)) {
+        return false;
+    }
+    TapeRef of = rec_ref(r, v->field[0]);
+    if (v->kind == VIRT_SEQITER) {
+        return rec_virt_of(r, of) != NULL || iter_container(real) != NULL;
+    }
+    if (v->kind == VIRT_DICTITER) {
+        PyObject *dict = py_dict_of_iter_borrow(real);
+        Py_ssize_t used = PyLong_AsSsize_t(rec_konst_borrow(r, v->field[3]));
+        return dict != NULL && PyDict_GET_SIZE(dict) == used && rec_keys_known(r, of, dict);
+    }
+    return v->kind == VIRT_RANGEITER;
+}
+
+/* zip and enumerate: the next items of the parts, in order, until one of them ends. Nothing is
+ * taken before all of them are known to answer. */
+static int
+join_next(Recorder *r, TapeRef it, PyObject *real, TapeRef *value)
+{
+    RecVirt *v = rec_virt_of(r, it);
+    bool count = rec_konst_borrow(r, v->field[0]) == (PyObject *)&PyEnum_Type;
+    uint32_t n = count ? 1 : v->nfields - 1;
+    TapeRef item[REC_JOIN_MAX + 1] = {count ? v->field[2] : TAPE_NULL};
+    PyObject *state = PyObject_CallMethod(real, "__reduce__", NULL);
+    PyObject *part = state == NULL ? NULL : PyTuple_GET_ITEM(state, 1);
+    int more = part != NULL;
+
+    PyErr_Clear();
+    for (uint32_t k = 0; k < n && more; k++) {
+        v = rec_virt_of(r, it);
+        more = next_is_known(r, rec_ref(r, v->field[1 + k]), PyTuple_GET_ITEM(part, k));
+    }
+    if (!more) {
+        Py_XDECREF(state);
+        return -1;
+    }
+    for (uint32_t k = 0; k < n && more; k++) {
+        v = rec_virt_of(r, it);
+        more = virt_next(r, rec_ref(r, v->field[1 + k]), PyTuple_GET_ITEM(part, k),
+                         &item[count + k]);
+    }
+    Py_DECREF(state);
+    if (more && count) {
+        TapeRef next = rec_const_int(r, PyLong_AsSsize_t(rec_konst_borrow(r, item[0])) + 1);
+        v = rec_virt_of(r, it);
+        v->field[2] = next;
+        rec_virt_touch(r, v);
+    }
+    *value = more ? rec_virt(r, VIRT_TUPLE, item, n + count) : TAPE_NULL;
+    return more;
 }
 
 static void
@@ -502,15 +578,10 @@ exhausted(Recorder *r, int oparg)
 static bool
 for_iter_known(Recorder *r, int oparg)
 {
-    PyObject *it = rec_real(r, 0), *container = NULL;
+    PyObject *it = rec_real(r, 0);
     TapeRef value = TAPE_NULL;
+    int more = virt_next(r, rec_peek(r, 0), it, &value);
 
-    if (rec_is_virt(r, rec_peek(r, 0), VIRT_SEQITER)) {
-        container = iter_container(it);
-    } else if (rec_is_virt(r, rec_peek(r, 0), VIRT_DICTITER)) {
-        container = py_dict_of_iter_borrow(it);
-    }
-    int more = virt_next(r, rec_peek(r, 0), &container, &value);
     if (more < 0) {
         rec_materialise(r, rec_peek(r, 0));
         return false;

@@ -401,6 +401,9 @@ RecStatus rec_builtin(Recorder *r, PyObject *callable, PyObject *const *real, co
                       Py_ssize_t n, PyObject *kwnames, int pop, bool *handled);
 /* The ref of item i of a dict whose keys are guarded or whose fields are known. */
 TapeRef rec_dict_item(Recorder *r, PyObject *dict, TapeRef ref, PyDictPart part, Py_ssize_t i);
+enum { REC_JOIN_MAX = 4 };              /* iterables of a zip that is not a call of its own */
+/* A virtual iterator over something whose items are known, TAPE_NULL if there is none. */
+TapeRef rec_known_iter(Recorder *r, PyObject *real, TapeRef ref);
 bool rec_keys_known(Recorder *r, TapeRef ref, PyObject *dict);
 RecStatus rec_attr(Recorder *r, PyObject *name, bool method);
 /* What getattr(obj, name) would find: FOUND gives a new reference (NULL with an exception) and a

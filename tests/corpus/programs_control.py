@@ -65,6 +65,91 @@ def zip_and_enumerate(ks, a):
     return out
 
 
+@PROGRAMS.add(lambda: ([row(2), row(2, 4)], [1, 2.5]), lambda: ([row(2)], [3, 4]),
+              lambda: ([row(3), row(3)], [5]), lambda: ([], [1]))
+def zip_lists(xs, ks):
+    out = [x * k for x, k in zip(xs, ks)]  # noqa: B905
+    for pair in zip(ks, (7, 8), range(3), xs):  # noqa: B905
+        out.append(pair)
+    return out, [row for row in zip(xs)]  # noqa: B905, C416
+
+
+@PROGRAMS.add(lambda: ({"a": row(2), "b": row(3)}, [10, 20]), lambda: ({"a": row(1)}, [10]),
+              lambda: ({}, []))
+def enumerate_and_zip_dicts(d, ks):
+    total = 0.0
+    for i, (k, v) in enumerate(d.items()):
+        total = total + v.sum() * i + len(k)
+    for k, v in zip(ks, d.values()):  # noqa: B905
+        total = total + k * v.sum()
+    return total, [(i, k) for i, k in enumerate(d)]
+
+
+@PROGRAMS.add(lambda: ([row(3), row(3, 1), row(3, 2)], 4.0),
+              lambda: ([row(3), row(3, 1), row(3, 2)], 100.0),
+              lambda: ([row(3), row(3, 1), row(3, 2)], 0.0))
+def break_out_of_enumerate(xs, limit):
+    total = 0.0
+    for i, x in enumerate(xs):
+        total = total + x.sum() * (i + 1)
+        if total > limit:
+            break
+    return i, total
+
+
+@PROGRAMS.add(lambda: ([row(2), row(2, 1)], 3), lambda: ([row(2), row(2, 1)], 5))
+def list_grows_under_zip_and_enumerate(xs, n):
+    xs, seen = list(xs), []
+    for i, x in enumerate(xs):
+        seen.append((i, x.sum()))
+        if len(xs) < n:
+            xs.append(x + 1)
+    for a, b in zip(xs, xs):  # noqa: B905
+        seen.append(a is b)
+        if len(xs) < n + 2:
+            xs.pop(0)
+            xs.extend([a, b, a])
+    return seen, len(xs)
+
+
+@PROGRAMS.add(lambda: ({"a": 1, "b": 2}, [row(2), row(2)], "c"),
+              lambda: ({"a": 1, "b": 2}, [row(2), row(2)], "a"))
+def dict_grows_under_zip(d, xs, key):
+    d, out = dict(d), []
+    try:
+        for (k, v), x in zip(d.items(), xs):  # noqa: B905
+            out.append((k, x * v))
+            d[key] = 0
+    except RuntimeError as error:
+        out.append(str(error))
+    return out
+
+
+@PROGRAMS.add(lambda: ([1, 2, 3], row(3)), lambda: ([0, 2, 3], row(3)), lambda: ([3, 0, 1], row(3)))
+def error_inside_of_zip(ks, a):
+    out = []
+    try:
+        for i, (k, x) in enumerate(zip(ks, ks)):  # noqa: B905
+            out.append(6 // k + a[i] + x)
+    except ZeroDivisionError as error:
+        out.append(str(error))
+    for k, x in zip(ks, out):  # noqa: B905
+        out[-1] = (k, x)
+    return out
+
+
+@PROGRAMS.add(lambda: ([1, 2, 3, 4],), lambda: ([1, 2, 3],), lambda: ([],))
+def iterators_of_zip_and_enumerate(xs):
+    it = iter(xs)
+    pairs = [pair for pair in zip(it, it)]  # noqa: B905, C416
+    z, e = zip(xs, xs), enumerate(xs)  # noqa: B905
+    first = [next(z, None), next(e, None)]
+    for pair in z:
+        first.append(pair)
+    xs.append(9)
+    return pairs, first, list(z), list(e), list(it)
+
+
 @PROGRAMS.add(lambda: ([1, 2, 3], [4, 5, 6]), lambda: ([1], [4, 5]))
 def zip_strict(xs, ys):
     out = []
