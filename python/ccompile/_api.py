@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from . import _core
+from . import _core, _torch
 
 BACKENDS = ("eager", "interp", "c")  # in the order of CoreBackend of csrc/core/state.h
 ENTRY_POINTS = "ccompile.backends"  # group of entry points: name -> backend function
@@ -68,7 +68,8 @@ def compile(
     """A callable that gives `model`'s own results, faster where it can.
 
     model: a function, a bound method or an object with a Python `__call__`; without it,
-        a decorator.
+        a decorator. What a torch.nn.Module gives is a module, too: of a subclass of its class, with
+        the same parameters, hooks and attributes.
     fullgraph: raise GraphBreak where the program cannot stay one graph.
     dynamic: None and True keep array sizes free; False fixes them.
     backend: a name of list_backends(), or a function (graph, example_inputs) -> function. It is
@@ -95,11 +96,14 @@ def compile(
     if not callable(model):
         raise TypeError(f"compile() needs something that can be called, not {type(model).__name__}")
     number, given["backend"] = _backend(backend)
+    model = _torch.callable_of(model)
     if isinstance(model, _core.Callable):
         model = model.__wrapped__
     texts = {name: _text(value) for name, value in (options or {}).items()}
     compiled = _core.wrap(model, fullgraph, disable, texts, given, number)
     _live.add(compiled)
+    if _torch.is_module(model):
+        return _torch.shared(model, compiled, lambda other: compile(other, **given))  # type: ignore[arg-type]
     return compiled
 
 
@@ -113,12 +117,12 @@ def disable(fn: Callable[..., Any] | None = None) -> Any:
 def reset(fn: Any = None) -> None:
     """Forget the traces of a compiled callable; without `fn`, of all of them. Counters stay."""
     for compiled in list(_live) if fn is None else [fn]:
-        compiled._reset()
+        _torch.callable_of(compiled)._reset()
 
 
 def counters(fn: Any = None) -> dict[str, int]:
     """What happened so far, in the process or in one compiled callable."""
-    return _core.counters() if fn is None else fn._counters()
+    return _core.counters() if fn is None else _torch.callable_of(fn)._counters()
 
 
 def _reduce(fn: Any) -> Any:

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from . import _core
+from . import _core, _torch
 from ._api import compile
 from .report.model import Break, Plan, Report, trace_from
 
@@ -26,12 +26,13 @@ def explain(fn: Any, *, runs: int = 2, **options: Any) -> Callable[..., Report]:
     """
     if runs < 1:
         raise ValueError(f"explain() needs at least one run, not {runs}")
+    fn = _torch.callable_of(fn)
     if isinstance(fn, _core.Callable):
         if options:
             raise TypeError("explain() of a compiled callable takes no options of compile()")
         compiled = fn
     else:
-        compiled = compile(fn, **options)
+        compiled = _torch.callable_of(compile(fn, **options))
 
     def run(*args: Any, **kwargs: Any) -> Report:
         before = compiled._counters()
