@@ -225,6 +225,22 @@ def test_plain_effects_are_no_breaks():
     assert len(items) == 4 and ccompile.counters(g)["replayed"] == 2
 
 
+def test_zip_and_enumerate_are_no_breaks():
+    def f(xs, ks, d):
+        total = [x * k for x, k in zip(xs, ks)]  # noqa: B905
+        for i, (k, v) in enumerate(d.items()):
+            total.append((i, k, v + 1))
+        for i, x in enumerate(xs):
+            total.append(x - i)
+        return total
+
+    g = ccompile.compile(f, fullgraph=True)
+    args = [np.ones(2), np.ones(2)], [1, 2.5], {"a": np.ones(2), "b": np.zeros(2)}
+    for _ in range(3):
+        assert repr(g(*args)) == repr(f(*args))
+    assert ccompile.counters(g)["replayed"] == 2
+
+
 def test_a_fault_is_no_break():
     f = ccompile.compile(lambda x: np.log(x) + 1, fullgraph=True)
     x = np.array([0.0, 1.0])
