@@ -31,8 +31,10 @@ def shared(module: Any, compiled: _core.Callable, rebuild: Callable[[Any], Any])
 
     So it is a module like any other (in containers, for optimizers, hooks, train() and eval()),
     and what is changed on either is changed on both. Calls run with the module itself as `self`.
-    Pickled, it is the module: nothing of ccompile is needed to load it. `rebuild` compiles another
-    module in the same way, for copies.
+    What the module's class knows and ours does not (slots, or a class that was put in its place, as
+    parametrisations and lazy modules do) is asked of the module, and set there. Pickled, it is the
+    module: nothing of ccompile is needed to load it. `rebuild` compiles another module in the same
+    way, for copies.
     """
     cls = type(module)
     metaclass: Any = type(cls)
@@ -45,8 +47,11 @@ def shared(module: Any, compiled: _core.Callable, rebuild: Callable[[Any], Any])
         "__wrapped__": module,
         "__deepcopy__": lambda _, memo: rebuild(copy.deepcopy(module, memo)),
         "__copy__": lambda _: rebuild(copy.copy(module)),
-        # the form of protocol 1: later ones insist on the class of the object that is pickled
-        "__reduce_ex__": lambda _, protocol: module.__reduce_ex__(1),
+        "__reduce_ex__": lambda _, protocol: module.__reduce_ex__(protocol),
+        "__getattr__": lambda _, name: getattr(module, name),
+        "__setattr__": lambda _, name, value: setattr(module, name, value),
+        "__delattr__": lambda _, name: delattr(module, name),
+        "__class__": property(lambda _: type(module)),
         "_ccompile_callable": compiled,
     }
     made = object.__new__(metaclass(cls.__name__, (_Shared, cls), names))

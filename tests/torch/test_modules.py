@@ -112,6 +112,60 @@ def test_hooks_of_either(net):
     assert seen[2:] == [net]
 
 
+@pytest.mark.parametrize("on_compiled", [False, True])
+def test_parametrisation(on_compiled):
+    class Symmetric(nn.Module):
+        def forward(self, w):
+            return w + w.T
+
+        def right_inverse(self, w):
+            return w / 2
+
+    module = nn.Linear(2, 2)
+    compiled = ccompile.compile(module)
+    x = torch.ones(1, 2)
+    compiled(x)
+    nn.utils.parametrize.register_parametrization(
+        compiled if on_compiled else module, "weight", Symmetric())
+    assert torch.equal(compiled(x), module(x)) and torch.equal(compiled.weight, compiled.weight.T)
+    assert type(module).__name__ == "ParametrizedLinear" == compiled.__class__.__name__
+    compiled.weight = torch.eye(2)
+    assert torch.equal(module.weight, torch.eye(2)) and "weight" not in module.__dict__
+
+
+def test_class_that_changes_and_slots():
+    class Slotted(nn.Module):
+        __slots__ = ("scale",)
+
+        def forward(self, x):
+            return x * self.scale
+
+    module = Slotted()
+    object.__setattr__(module, "scale", 3.0)
+    compiled = ccompile.compile(module)
+    assert compiled(2.0) == 6.0 and compiled.scale == 3.0
+    lazy = ccompile.compile(nn.LazyLinear(3))
+    assert lazy(torch.ones(1, 2)).shape == (1, 3) and lazy.weight.shape == (3, 2)
+    assert lazy.__class__ is nn.Linear
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+def test_classes_with_ways_of_their_own():
+    class Needs(nn.Module):
+        def __init_subclass__(cls, *, need):
+            super().__init_subclass__()
+
+    class Own(Needs, need=1):
+        def __call__(self, x):
+            return x * 3
+
+    assert ccompile.compile(Own())(2) == 6
+    x = torch.ones(1, 2)
+    for module in (torch.jit.script(nn.Linear(2, 2)), torch.jit.trace(nn.Linear(2, 2), x),
+                   torch.fx.symbolic_trace(nn.Sequential(nn.Linear(2, 2), nn.ReLU()))):
+        assert torch.equal(ccompile.compile(module)(x), module(x))
+
+
 def test_forward_that_is_replaced(net):
     compiled = ccompile.compile(net)
     x, _ = batch()
